@@ -1,0 +1,119 @@
+"""The event union: what user interfaces, logs and journals listen to.
+
+For each call exactly one `CallStarted`, its `CallDelta`s and one `CallFinalized`, in that order,
+dropped and nameless calls included; then its `RepairAnswered`s, `AttemptStarted`s and
+`AttemptEnded`s, and one `CallCompleted`. `position` ties the events of a call together.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+if TYPE_CHECKING:
+    from toolrun._core.calls import ToolCall
+    from toolrun._core.outcomes import Outcome
+    from toolrun._core.records import RepairRecord
+
+
+@dataclass(slots=True)
+class CallStarted:
+    """The first sign of a call. Name and id are what is known so far; `CallFinalized` has the last word."""
+
+    position: int
+    id: str
+    name: str | None
+    choice: int = 0
+    provider_executed: bool = False
+
+
+@dataclass(slots=True)
+class CallDelta:
+    """Argument text, in order; a lone high surrogate waits for its other half."""
+
+    position: int
+    text: str
+
+
+@dataclass(slots=True)
+class ArgumentsReplaced:
+    """The wire's own final copy of the arguments differs from the deltas and won."""
+
+    position: int
+    before: str
+    after: str
+
+
+@dataclass(slots=True)
+class CallFinalized:
+    """The call is complete, malformed or cut: `call.status` says which. Nothing ran yet."""
+
+    position: int
+    call: ToolCall
+
+
+@dataclass(slots=True)
+class TextDelta:
+    """Text of the answer beside the calls; `kind` tells the answer from reasoning and refusal."""
+
+    text: str
+    kind: Literal["text", "reasoning", "refusal"] = "text"
+    choice: int = 0
+
+
+@dataclass(slots=True)
+class Diagnostic:
+    """Something odd that is not an error of one call; `position` names the call if there is one.
+
+    Codes: `finish_without_calls`, `orphan_delta`, `undecodable_event`, `stream_error`,
+    `failed_generation`, `error_after_finish`, `limit`, `unknown_wire`.
+    """
+
+    code: str
+    message: str
+    position: int | None = None
+    line: int | None = None
+
+
+@dataclass(slots=True)
+class RepairAnswered:
+    """A repair hook answered, raised or gave up; accepted or not, the record says."""
+
+    position: int
+    record: RepairRecord
+
+
+@dataclass(slots=True)
+class AttemptStarted:
+    """The tool is about to be started with these arguments."""
+
+    position: int
+    tool: str
+    attempt: int
+
+
+@dataclass(slots=True)
+class AttemptEnded:
+    """An attempt is over; `retry_in` is the wait in seconds before the next, or None if there is none."""
+
+    position: int
+    tool: str
+    attempt: int
+    status: str
+    error: BaseException | None = None
+    retry_in: float | None = None
+
+
+@dataclass(slots=True)
+class CallCompleted:
+    """The call has its one outcome."""
+
+    position: int
+    outcome: Outcome
+
+
+StreamEvent: TypeAlias = CallStarted | CallDelta | ArgumentsReplaced | CallFinalized | TextDelta | Diagnostic
+"""What a `StreamFinalizer` gives."""
+
+Event: TypeAlias = StreamEvent | RepairAnswered | AttemptStarted | AttemptEnded | CallCompleted
+"""What a `Runner` gives."""

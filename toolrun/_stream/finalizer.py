@@ -1,0 +1,262 @@
+"""`StreamFinalizer`: events of one response in, finished calls out, once each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+
+from toolrun._core.assembler import Assembler
+from toolrun._core.exceptions import FinalizerClosed, UnknownWire
+from toolrun._core.policy import FinishPolicy
+from toolrun._stream.framing import DONE, Framer, decode_payload
+from toolrun.wires import get_wire, recognise
+from toolrun.wires._reading import fields
+
+if TYPE_CHECKING:
+    from toolrun._core.calls import ToolCall
+    from toolrun._core.events import StreamEvent
+    from toolrun._core.response import Response
+    from toolrun._core.seams import Decode, Wire
+    from toolrun._stream.framing import Frame
+
+EndOfStream: TypeAlias = Literal["auto", "normal", "eof", "error"]
+"""How the source ended: `normal` after the protocol's terminator, `eof` without it, `error` if it raised."""
+
+_ENVELOPE: Final = frozenset(("event", "data"))
+_MAX_WAITING: Final = 64
+
+
+class StreamFinalizer:
+    """Merges the events of one response and finalizes every call exactly once, when the stream closes.
+
+    Fed and asked; it never waits. No event raises out of `feed` or `close`, whatever is in it:
+    what cannot be read becomes a `Diagnostic`.
+
+    Args:
+        wire: The provider protocol: `"auto"` (told by the first event that is known), a name, or a `Wire`.
+        policy: What to make of a missing or doubtful finish.
+        deltas: False leaves out `CallDelta` and `TextDelta` events, which are most of them.
+        run_id: With `turn_id`, what synthetic call ids are derived from; the same pair gives the same ids.
+        turn_id: By default the provider's id of the response.
+
+    Raises:
+        UnknownWire: No wire has that name.
+
+    Example:
+        >>> finalizer = StreamFinalizer("openai-chat")
+        >>> delta = {"tool_calls": [{"index": 0, "id": "c", "function": {"name": "f", "arguments": "{}"}}]}
+        >>> [type(event).__name__ for event in finalizer.feed({"choices": [{"delta": delta}]})]
+        ['CallStarted', 'CallDelta']
+        >>> _ = finalizer.feed({"choices": [{"delta": {}, "finish_reason": "tool_calls"}]})
+        >>> [type(event).__name__ for event in finalizer.close()]
+        ['CallFinalized']
+        >>> finalizer.calls[0].arguments
+        {}
+    """
+
+    def __init__(
+        self,
+        wire: str | Wire = "auto",
+        *,
+        policy: FinishPolicy | None = None,
+        deltas: bool = True,
+        run_id: str = "",
+        turn_id: str | None = None,
+    ) -> None:
+        """See the class."""
+        self._policy = policy or FinishPolicy()
+        self._run_id = run_id
+        self._turn_id = turn_id
+        self._assembler = Assembler(self._make_id, deltas=deltas)
+        self._framer: Framer | None = None
+        self._wire: Wire | None = None
+        self._decode: Decode | None = None
+        self._waiting: list[object] = []
+        self._calls: tuple[ToolCall, ...] = ()
+        self._closed = False
+        if wire != "auto":
+            self._use(get_wire(wire))
+
+    @property
+    def wire(self) -> Wire | None:
+        """The protocol in use; None as long as `"auto"` has not found one."""
+        return self._wire
+
+    @property
+    def calls(self) -> tuple[ToolCall, ...]:
+        """The finalized calls of all choices, in order of arrival; empty before `close`."""
+        return self._calls
+
+    @property
+    def ended(self) -> bool:
+        """True once a finish reason or the protocol's terminator was seen."""
+        return self._assembler.ended()
+
+    @property
+    def response(self) -> Response:
+        """What the response consists of so far, calls aside."""
+        return self._assembler.response(self._wire.name if self._wire else "")
+
+    def feed(self, event: object) -> Sequence[StreamEvent]:
+        """Take the next event, or the next piece of the raw stream.
+
+        Args:
+            event: A decoded event (a mapping, or an SDK's object), one whole response, or raw SSE,
+                NDJSON or JSON as bytes or str, split anywhere.
+
+        Returns:
+            What came of it, in order. Calls are never finalized here.
+
+        Raises:
+            FinalizerClosed: `close` was called before; a finalizer is for one response.
+        """
+        if self._closed:
+            raise FinalizerClosed("this finalizer is closed; make a new StreamFinalizer for each response")
+        if isinstance(event, str | bytes | bytearray | memoryview):
+            self._feed_raw(event)
+        else:
+            self._feed_event(event)
+        return self._drain()
+
+    def close(self, end: EndOfStream = "auto") -> Sequence[StreamEvent]:
+        """Finalize every call.
+
+        Args:
+            end: How the source ended. `"auto"`: normal if a finish reason or a terminator was seen,
+                else end of file.
+
+        Returns:
+            One `CallFinalized` a call, in order, and diagnostics. Closing again returns nothing.
+        """
+        if self._closed:
+            return ()
+        if self._framer is not None:
+            for frame in self._framer.close():
+                self._feed_frame(frame)
+        self._closed = True
+        for event in self._waiting:
+            self._assembler.diagnose("unknown_wire", f"no wire knows this event: {_shorten(repr(event))}")
+        if end == "normal":
+            self._assembler.terminate()
+        elif end == "error":
+            self._assembler.error("the stream raised before its end")
+        self._calls = self._assembler.close(self._policy)
+        return self._drain()
+
+    def _drain(self) -> Sequence[StreamEvent]:
+        events = self._assembler.events
+        if not events:
+            return ()
+        self._assembler.events = []
+        return events
+
+    def _feed_raw(self, chunk: str | bytes | bytearray | memoryview) -> None:
+        if chunk == DONE:
+            self._assembler.terminate()
+            return
+        if self._framer is None:
+            self._framer = Framer()
+        data = chunk.encode(errors="surrogatepass") if isinstance(chunk, str) else bytes(chunk)
+        for frame in self._framer.feed(data):
+            self._feed_frame(frame)
+
+    def _feed_frame(self, frame: Frame) -> None:
+        if frame.value is DONE:
+            self._assembler.terminate()
+        elif frame.unreadable is not None:
+            self._lose(frame.unreadable, frame.line)
+        elif isinstance(frame.value, list):
+            for event in frame.value:
+                self._feed_event(event)
+        else:
+            self._feed_event(_named(frame.value, frame.event))
+
+    def _lose(self, text: str, line: int | None) -> None:
+        """A payload that cannot be read. If it began like an event, argument text may be gone with it."""
+        self._assembler.diagnose("undecodable_event", f"not JSON: {_shorten(text)}", line=line)
+        if text.lstrip().startswith(("{", "[")):
+            self._assembler.error("an event could not be read; arguments may be missing")
+
+    def _feed_event(self, event: object) -> None:
+        if isinstance(event, str) and event == DONE:
+            self._assembler.terminate()
+            return
+        if type(event) is not dict or "data" in event:
+            event = self._open_envelope(event)
+            if event is None:
+                return
+        decode = self._decode
+        if decode is None:
+            self._await_wire(event)
+            return
+        try:
+            decode(event)
+        except Exception as error:  # noqa: BLE001  # a hostile event must not disturb its siblings
+            self._assembler.diagnose("undecodable_event", f"{type(error).__name__}: {error}: {_shorten(repr(event))}")
+            self._assembler.error("an event could not be read; arguments may be missing")
+
+    def _open_envelope(self, event: object) -> object | None:
+        """`{"event": …, "data": …}`, as logs and SSE clients have it, is opened; what is no event is reported."""
+        told = fields(event)
+        if "data" in told and "event" in told and (type(event) is not dict or told.keys() <= _ENVELOPE):
+            name, data = told["event"], told["data"]
+            if data == DONE:
+                self._assembler.terminate()
+                return None
+            value = decode_payload(data) if isinstance(data, str | bytes) else data
+            if value is None:
+                self._lose(str(data), None)
+                return None
+            return _named(value, name if isinstance(name, str) else None)
+        if not told:
+            self._assembler.diagnose("undecodable_event", f"not an event: {_shorten(repr(event))}")
+            return None
+        return event
+
+    def _await_wire(self, event: object) -> None:
+        wire = recognise(fields(event))
+        if wire is None:
+            chunk = fields(event).get("chunk")
+            wire = recognise(fields(chunk)) if chunk else None
+        if wire is None:
+            if len(self._waiting) < _MAX_WAITING:
+                self._waiting.append(event)
+            return
+        self._use(wire)
+        waiting, self._waiting = self._waiting, []
+        for earlier in (*waiting, event):
+            self._feed_event(earlier)
+
+    def _use(self, wire: Wire) -> None:
+        self._wire = wire
+        self._decode = wire.decoder(self._assembler)
+
+    def _make_id(self, position: int) -> str:
+        turn = self._turn_id if self._turn_id is not None else self._assembler.response_id or ""
+        digest = sha256(f"{self._run_id}\0{turn}\0{position}".encode(errors="surrogatepass")).hexdigest()
+        return self._wire.synthetic_id(digest) if self._wire else f"call_{digest[:24]}"
+
+
+def require_wire(finalizer: StreamFinalizer) -> Wire:
+    """The wire that a closed finalizer used.
+
+    Raises:
+        UnknownWire: `"auto"` never found one.
+    """
+    if finalizer.wire is None:
+        raise UnknownWire(
+            "no event was recognised as any known provider's; name the wire with wire=… (or --wire)"
+        )
+    return finalizer.wire
+
+
+def _named(value: object, event: str | None) -> object:
+    """Some servers put an event's type on the SSE `event:` line only."""
+    if event and isinstance(value, Mapping) and "type" not in value:
+        return {"type": event, **value}
+    return value
+
+
+def _shorten(text: str) -> str:
+    return text if len(text) <= 200 else f"{text[:200]}… ({len(text)} characters)"  # noqa: PLR2004  # said here

@@ -1,0 +1,157 @@
+"""Framing: bytes or text in any chunking to decoded events.
+
+Server-sent events (WHATWG HTML, section 9.2), newline-delimited JSON, and one JSON document are
+told apart line by line, so a log that mixes them is read too. Nothing here raises.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import jiter
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_BOM: Final = b"\xef\xbb\xbf"
+_FIELDS: Final = frozenset((b"data", b"event", b"id", b"retry"))
+_JSON_STARTS: Final = (b"{", b"[", b'"')
+_UNREADABLE: Final = object()
+
+DONE: Final = "[DONE]"
+"""The terminator of OpenAI-style streams; it is not JSON."""
+
+
+class Frame(NamedTuple):
+    """One decoded payload, or what could not be decoded.
+
+    `line` counts from 1 and is where the payload ends. `event` is the name on an SSE `event:` line.
+    `unreadable` holds the payload's text if it is not JSON; `value` is None then.
+    """
+
+    value: object
+    line: int
+    event: str | None = None
+    unreadable: str | None = None
+
+
+class Framer:
+    """Fed with pieces of a byte stream; gives the payloads that are complete."""
+
+    def __init__(self) -> None:
+        self._pieces: list[bytes] = []
+        self._data: list[bytes] = []
+        self._event: str | None = None
+        self._document: list[tuple[int, bytes]] = []
+        self._line = 0
+        self._begun = False
+
+    def feed(self, chunk: bytes) -> Iterator[Frame]:
+        """Take the next piece, split anywhere: inside a character, a line end or a field."""
+        if b"\n" not in chunk and b"\r" not in chunk:
+            self._pieces.append(chunk)
+            return
+        self._pieces.append(chunk)
+        data = b"".join(self._pieces)
+        held = b""
+        if data.endswith(b"\r"):  # the \n of this line end may be in the next piece
+            data, held = data[:-1], b"\r"
+        if b"\r" in data:
+            data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        lines = data.split(b"\n")
+        self._pieces = [lines.pop() + held]
+        for line in lines:
+            yield from self._take(line)
+
+    def close(self) -> Iterator[Frame]:
+        """Take what is left, as if a line end and a blank line followed."""
+        rest = b"".join(self._pieces)
+        self._pieces = []
+        for line in rest.rstrip(b"\r").split(b"\r") if rest else ():
+            yield from self._take(line)
+        yield from self._dispatch()
+        yield from self._end_document()
+
+    def _take(self, line: bytes) -> Iterator[Frame]:
+        self._line += 1
+        if not self._begun:
+            line = line.removeprefix(_BOM)
+            self._begun = bool(line)
+        if line.startswith(b"data:"):
+            self._data.append(line[6:] if line[5:6] == b" " else line[5:])
+        elif not line:
+            if self._data or self._event:
+                yield from self._dispatch()
+            if self._document:
+                self._document.append((self._line, line))
+        elif self._document:
+            self._document.append((self._line, line))
+        else:
+            yield from self._other(line)
+
+    def _other(self, line: bytes) -> Iterator[Frame]:
+        name, colon, value = line.partition(b":")
+        if name in _FIELDS:
+            if name == b"event":
+                self._event = value.removeprefix(b" ").decode(errors="replace")
+            elif name == b"data":
+                self._data.append(b"")
+        elif not name and colon:
+            return  # a comment, often a keep-alive
+        elif line.lstrip().startswith(_JSON_STARTS):
+            frame = _frame(line, self._line, None)
+            if frame.unreadable is None:
+                yield frame
+            else:
+                self._document.append((self._line, line))
+        elif stripped := line.strip():
+            text = stripped.decode(errors="replace")
+            done = text == DONE
+            yield Frame(DONE if done else None, self._line, None, None if done else text)
+
+    def _dispatch(self) -> Iterator[Frame]:
+        data, self._data = self._data, []
+        event, self._event = self._event, None
+        if data:
+            yield _frame(b"\n".join(data) if len(data) > 1 else data[0], self._line, event)
+
+    def _end_document(self) -> Iterator[Frame]:
+        """Lines that did not parse one by one: one document over several lines, or broken lines."""
+        lines, self._document = self._document, []
+        if not lines:
+            return
+        whole = _frame(b"\n".join(line for _, line in lines), self._line, None)
+        if whole.unreadable is None:
+            yield whole
+            return
+        for number, line in lines:
+            if line.strip():
+                yield _frame(line, number, None)
+
+
+def decode_payload(text: str | bytes) -> object | None:
+    """Decode one JSON payload; None if it is not JSON (a payload `null` says nothing either)."""
+    value = _parse(text.encode(errors="surrogatepass") if isinstance(text, str) else text)
+    return None if value is _UNREADABLE else value
+
+
+def _frame(payload: bytes, line: int, event: str | None) -> Frame:
+    if payload.strip() == b"[DONE]":
+        return Frame(DONE, line, event)
+    value = _parse(payload)
+    if value is _UNREADABLE:
+        return Frame(None, line, event, payload.decode(errors="replace"))
+    return Frame(value, line, event)
+
+
+def _parse(payload: bytes) -> object:
+    try:
+        return jiter.from_json(payload)
+    except ValueError:
+        pass
+    # jiter refuses halves of surrogate pairs; providers split text between them, and the assembler joins them.
+    try:
+        return json.loads(payload.decode(errors="surrogatepass"))
+    except (ValueError, RecursionError):
+        return _UNREADABLE

@@ -1,0 +1,89 @@
+"""Reading what a provider or its SDK hands over, without importing the SDK."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, cast
+
+from toolrun._core.json_text import dump_once
+
+if TYPE_CHECKING:
+    from toolrun._core.records import JsonObject
+
+_NOTHING: Mapping[str, object] = {}
+
+
+def fields(value: object) -> Mapping[str, object]:
+    """See a mapping or an SDK's object as a mapping; anything else as an empty one.
+
+    A pydantic model keeps its fields in `__dict__` and what it did not know in
+    `__pydantic_extra__`; reading them there costs nothing and changes nothing.
+    """
+    if isinstance(value, Mapping):
+        return cast("Mapping[str, object]", value)
+    own = getattr(value, "__dict__", None)
+    if not isinstance(own, dict):
+        return _NOTHING
+    extra = getattr(value, "__pydantic_extra__", None)
+    return {**own, **extra} if extra else own
+
+
+def plain(value: object) -> object:
+    """Turn SDK objects into plain data, all the way down; fields that are None are left out."""
+    if isinstance(value, str | int | float | bool) or value is None:
+        return value
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    return plain_object(value)
+
+
+def plain_object(value: object) -> JsonObject:
+    """`plain` for something that has fields."""
+    is_model = not isinstance(value, Mapping)
+    return {key: plain(item) for key, item in fields(value).items() if not (is_model and item is None)}
+
+
+def items(value: object) -> Iterator[object]:
+    """Go through a list; a single object counts as a list of one, anything else as empty."""
+    if isinstance(value, list | tuple):
+        yield from value
+    elif fields(value):
+        yield value
+
+
+def as_index(value: object) -> int | None:
+    """Read a provider's index: strings of digits count, anything else is absent."""
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int):
+        return value
+    if isinstance(value, str) and value.strip().isdecimal():
+        return int(value)
+    return None
+
+
+def as_name(value: object) -> str | None:
+    """Read an id or a name; a number is read as its digits, blank is absent."""
+    if isinstance(value, str):
+        return value if value.strip() else None
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    return None
+
+
+def as_text(value: object) -> str:
+    """Read argument text; an object or a scalar is written down once, None is no text."""
+    if isinstance(value, str):
+        return value
+    if value is None:
+        return ""
+    return dump_once(value if isinstance(value, int | float | bool) else plain(value))
+
+
+def error_message(error: object) -> str:
+    """Put what a provider says of an error into one line."""
+    if isinstance(error, str):
+        return error
+    told = fields(error)
+    message = told.get("message") or told.get("type") or told.get("code")
+    return str(message) if message else dump_once(plain(error))

@@ -1,0 +1,200 @@
+"""Anthropic Messages: content blocks with starts, deltas and stops, and whole messages.
+
+A `tool_use` block's `input` at its start is a placeholder unless no delta follows. A block stop proves
+nothing: a call that was cut before its first byte stops too.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, Literal
+
+from toolrun.wires._history import history_arguments, history_name
+from toolrun.wires._reading import as_index, as_name, as_text, error_message, fields, items, plain, plain_object
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from toolrun._core.calls import ToolCall
+    from toolrun._core.records import JsonObject
+    from toolrun._core.response import Response
+    from toolrun._core.seams import Decode, Sink, ToolResult
+
+_CLIENT_CALL: Final = "tool_use"
+_PROVIDER_CALLS: Final = frozenset(("server_tool_use", "mcp_tool_use"))
+_CALL_KEYS: Final = frozenset(("type", "id", "name", "input"))
+_TEXT_DELTAS: Final[dict[str, tuple[str, Literal["text", "reasoning"] | None]]] = {
+    "text_delta": ("text", "text"),
+    "thinking_delta": ("thinking", "reasoning"),
+    "signature_delta": ("signature", None),
+}
+_GROWING: Final = ("text", "thinking", "signature")
+
+
+class AnthropicMessages:
+    """The `anthropic-messages` wire."""
+
+    name = "anthropic-messages"
+    dialect = "anthropic"
+
+    def recognises(self, event: Mapping[str, object]) -> bool:
+        """Most events have a type of this protocol's own; a whole message has type `message`."""
+        return event.get("type") in _OWN_TYPES
+
+    def decoder(self, sink: Sink) -> Decode:
+        """Make the reader of one response."""
+        return _Decoder(sink).decode
+
+    def synthetic_id(self, digest: str) -> str:
+        """`toolu_` and 24 characters, like the provider's own."""
+        return f"toolu_{digest[:24]}"
+
+    def assistant_messages(self, response: Response, calls: Sequence[ToolCall]) -> list[JsonObject]:
+        """One assistant message: every block as it came, in order, signatures included.
+
+        Empty text blocks are left out: the API refuses them.
+        """
+        by_position = {call.position: call for call in calls}
+        content: list[object] = []
+        for part in response.parts:
+            if part.position is None:
+                if part.data.get("type") != "text" or part.data.get("text"):
+                    content.append(part.data)
+            elif call := by_position.get(part.position):
+                content.append(_history_call(call))
+        return [{"role": "assistant", "content": content}] if content else []
+
+    def result_messages(self, results: Sequence[ToolResult]) -> list[JsonObject]:
+        """One user message with every result, in call order."""
+        if not results:
+            return []
+        blocks = [
+            {
+                "type": "tool_result",
+                "tool_use_id": result.call.id,
+                "content": result.text,
+                **({"is_error": True} if result.is_error else {}),
+            }
+            for result in results
+        ]
+        return [{"role": "user", "content": blocks}]
+
+    def continues(self, finish_reason: str | None) -> bool:
+        """A paused turn goes on when it is sent back as it is."""
+        return finish_reason == "pause_turn"
+
+
+def _history_call(call: ToolCall) -> JsonObject:
+    extra = dict(call.extra)
+    kind = extra.pop("type", _CLIENT_CALL)
+    name = call.name if call.provider_executed else history_name(call)
+    return {"type": kind, "id": call.id, "name": name, "input": history_arguments(call), **extra}
+
+
+class _Decoder:
+    """Reads the events of one response."""
+
+    def __init__(self, sink: Sink) -> None:
+        self._sink = sink
+
+    def decode(self, event: object) -> None:
+        if type(event) is not dict:
+            event = fields(event)
+        handler = _HANDLERS.get(event.get("type"))  # type: ignore[arg-type]  # any key may be looked up
+        if handler is not None:
+            handler(self, event)
+
+    def message_start(self, event: Mapping[str, object]) -> None:
+        self._message(fields(event.get("message")))
+
+    def whole_message(self, event: Mapping[str, object]) -> None:
+        self._message(event)
+        if event.get("stop_reason"):
+            self._sink.terminate()
+
+    def _message(self, message: Mapping[str, object]) -> None:
+        self._sink.begin(as_name(message.get("id")))
+        for index, block in enumerate(items(message.get("content"))):
+            self._block(index, fields(block))
+        self._close(message, message.get("usage"))
+
+    def block_start(self, event: Mapping[str, object]) -> None:
+        self._block(as_index(event.get("index")) or 0, fields(event.get("content_block")))
+
+    def block_delta(self, event: Mapping[str, object]) -> None:
+        raw_index = event.get("index")
+        index = raw_index if type(raw_index) is int else as_index(raw_index) or 0
+        delta = event.get("delta")
+        told = delta if type(delta) is dict else fields(delta)
+        kind = told.get("type")
+        if kind == "input_json_delta":
+            text = told.get("partial_json")
+            text = text if type(text) is str else as_text(text)
+            if self._sink.has_call(0, index):
+                self._sink.tool_delta(0, index, None, None, text)
+            elif text:
+                self._sink.orphan(0, text)
+        elif kind == "citations_delta":
+            self._sink.block_item(0, index, "citations", plain(told.get("citation")))
+        elif isinstance(kind, str) and kind in _TEXT_DELTAS:
+            field, shown = _TEXT_DELTAS[kind]
+            self._sink.block_text(0, index, field, as_text(told.get(field)), shown)
+
+    def message_delta(self, event: Mapping[str, object]) -> None:
+        self._close(fields(event.get("delta")), event.get("usage"))
+
+    def message_stop(self, event: Mapping[str, object]) -> None:  # noqa: ARG002  # one signature for all handlers
+        self._sink.terminate()
+
+    def error(self, event: Mapping[str, object]) -> None:
+        self._sink.error(error_message(event.get("error") or event))
+
+    def _close(self, told: Mapping[str, object], usage: object) -> None:
+        reason = told.get("stop_reason")
+        self._sink.finish(0, str(reason) if reason else None)
+        if counts := fields(usage):
+            self._sink.usage(plain_object(counts))
+
+    def _block(self, index: int, block: Mapping[str, object]) -> None:
+        kind = block.get("type")
+        if kind == _CLIENT_CALL or kind in _PROVIDER_CALLS:
+            self._call(index, block)
+            return
+        # Text that came with the start and text that follows are one field.
+        told = plain_object(block)
+        grown = {field: as_text(told.pop(field)) for field in _GROWING if field in told}
+        citations = told.pop("citations", None)
+        self._sink.block(0, index, told)
+        for field, text in grown.items():
+            shown = {"text": "text", "thinking": "reasoning"}.get(field)
+            self._sink.block_text(0, index, field, text, shown)  # type: ignore[arg-type]  # the values above
+        for citation in items(citations):
+            self._sink.block_item(0, index, "citations", citation)
+
+    def _call(self, index: int, block: Mapping[str, object]) -> None:
+        kind = block.get("type")
+        extra = {key: plain(block[key]) for key in block.keys() - _CALL_KEYS if block[key] is not None}
+        if kind != _CLIENT_CALL:
+            extra["type"] = kind
+        given = block.get("input")
+        self._sink.tool_open(
+            0,
+            index,
+            as_name(block.get("id")),
+            as_name(block.get("name")),
+            provider_executed=kind != _CLIENT_CALL,
+            placeholder=as_text(given) if given else "",
+            extra=extra,
+        )
+
+
+_HANDLERS: Final[dict[str, Callable[[_Decoder, Mapping[str, object]], None]]] = {
+    "content_block_delta": _Decoder.block_delta,
+    "content_block_start": _Decoder.block_start,
+    "message_start": _Decoder.message_start,
+    "message_delta": _Decoder.message_delta,
+    "message_stop": _Decoder.message_stop,
+    "message": _Decoder.whole_message,
+    "error": _Decoder.error,
+}
+
+_OWN_TYPES: Final = _HANDLERS.keys() - {"error"} | {"content_block_stop"}
