@@ -449,9 +449,7 @@ class Assembler:
     def _finalize(self, slot: _Slot, policy: FinishPolicy, *, beside: bool) -> ToolCall:
         raw = slot.text() or slot.placeholder
         reason = self._finish.get(slot.choice)
-        seen = evidence(
-            policy, reason=reason, terminated=self.terminated, failed=self._error is not None, cut=slot.cut
-        )
+        seen = evidence(policy, reason=reason, terminated=self.terminated, failed=self._error is not None, cut=slot.cut)
         arguments, issue, column = _read(slot, raw, seen)
         verdict = _overrule(slot, seen.verdict(column), column, beside=beside)
         ok = verdict.status is CallStatus.OK

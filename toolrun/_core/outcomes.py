@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
 
 if TYPE_CHECKING:
@@ -63,6 +63,10 @@ class Succeeded(OutcomeBase):
     __slots__ = ()
     status: ClassVar[OutcomeStatus] = "succeeded"
 
+    def told(self, text: str) -> Succeeded:
+        """The same outcome with the text that the model is told."""
+        return replace(self, message=text)
+
 
 class Failed(OutcomeBase):
     """The tool raised `error`, or its result could not be written down."""
@@ -120,6 +124,4 @@ class NotExecuted(OutcomeBase):
     status: ClassVar[OutcomeStatus] = "not_executed"
 
 
-Outcome: TypeAlias = (
-    Succeeded | Failed | Refused | Denied | Deferred | TimedOut | Cancelled | Interrupted | NotExecuted
-)
+Outcome: TypeAlias = Succeeded | Failed | Refused | Denied | Deferred | TimedOut | Cancelled | Interrupted | NotExecuted

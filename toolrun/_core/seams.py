@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, Protocol, TypeAlias
 
 if TYPE_CHECKING:
@@ -52,9 +52,7 @@ class Sink(Protocol):
     def usage(self, usage: Mapping[str, object]) -> None: ...
     def terminate(self) -> None: ...
     def error(self, message: str) -> None: ...
-    def diagnose(
-        self, code: str, message: str, *, position: int | None = None, line: int | None = None
-    ) -> None: ...
+    def diagnose(self, code: str, message: str, *, position: int | None = None, line: int | None = None) -> None: ...
 
 
 class ToolResult(NamedTuple):
@@ -143,6 +141,10 @@ class Job:
     attempts: int = 1
     timeout: float | None = None
     invocation: Invocation | None = None
+
+    def attempted(self, attempt: int, invocation: Invocation) -> Job:
+        """The same job for an attempt, with the function to call."""
+        return replace(self, attempt=attempt, invocation=invocation)
 
 
 class Executor(ABC):

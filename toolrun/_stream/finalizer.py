@@ -25,6 +25,7 @@ EndOfStream: TypeAlias = Literal["auto", "normal", "eof", "error"]
 
 _ENVELOPE: Final = frozenset(("event", "data"))
 _MAX_WAITING: Final = 64
+_RAW: Final = (str, bytes, bytearray, memoryview)
 
 
 class StreamFinalizer:
@@ -113,11 +114,20 @@ class StreamFinalizer:
         """
         if self._closed:
             raise FinalizerClosed("this finalizer is closed; make a new StreamFinalizer for each response")
-        if isinstance(event, str | bytes | bytearray | memoryview):
+        if type(event) is dict and self._decode is not None and "data" not in event:
+            try:
+                self._decode(event)
+            except Exception as error:  # noqa: BLE001  # a hostile event must not disturb its siblings
+                self._unreadable(event, error)
+        elif isinstance(event, _RAW):
             self._feed_raw(event)
         else:
             self._feed_event(event)
-        return self._drain()
+        events = self._assembler.events
+        if not events:
+            return ()
+        self._assembler.events = []
+        return events
 
     def close(self, end: EndOfStream = "auto") -> Sequence[StreamEvent]:
         """Finalize every call.
@@ -142,14 +152,7 @@ class StreamFinalizer:
         elif end == "error":
             self._assembler.error("the stream raised before its end")
         self._calls = self._assembler.close(self._policy)
-        return self._drain()
-
-    def _drain(self) -> Sequence[StreamEvent]:
-        events = self._assembler.events
-        if not events:
-            return ()
-        self._assembler.events = []
-        return events
+        return self._assembler.events
 
     def _feed_raw(self, chunk: str | bytes | bytearray | memoryview) -> None:
         if chunk == DONE:
@@ -179,9 +182,6 @@ class StreamFinalizer:
             self._assembler.error("an event could not be read; arguments may be missing")
 
     def _feed_event(self, event: object) -> None:
-        if isinstance(event, str) and event == DONE:
-            self._assembler.terminate()
-            return
         if type(event) is not dict or "data" in event:
             event = self._open_envelope(event)
             if event is None:
@@ -192,12 +192,18 @@ class StreamFinalizer:
             return
         try:
             decode(event)
-        except Exception as error:  # noqa: BLE001  # a hostile event must not disturb its siblings
-            self._assembler.diagnose("undecodable_event", f"{type(error).__name__}: {error}: {_shorten(repr(event))}")
-            self._assembler.error("an event could not be read; arguments may be missing")
+        except Exception as error:  # noqa: BLE001  # as in `feed`, which is this without the detours
+            self._unreadable(event, error)
+
+    def _unreadable(self, event: object, error: Exception) -> None:
+        self._assembler.diagnose("undecodable_event", f"{type(error).__name__}: {error}: {_shorten(repr(event))}")
+        self._assembler.error("an event could not be read; arguments may be missing")
 
     def _open_envelope(self, event: object) -> object | None:
         """`{"event": …, "data": …}`, as logs and SSE clients have it, is opened; what is no event is reported."""
+        if event == DONE:
+            self._assembler.terminate()
+            return None
         told = fields(event)
         if "data" in told and "event" in told and (type(event) is not dict or told.keys() <= _ENVELOPE):
             name, data = told["event"], told["data"]
@@ -245,9 +251,7 @@ def require_wire(finalizer: StreamFinalizer) -> Wire:
         UnknownWire: `"auto"` never found one.
     """
     if finalizer.wire is None:
-        raise UnknownWire(
-            "no event was recognised as any known provider's; name the wire with wire=… (or --wire)"
-        )
+        raise UnknownWire("no event was recognised as any known provider's; name the wire with wire=… (or --wire)")
     return finalizer.wire
 
 

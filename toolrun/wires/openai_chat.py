@@ -12,7 +12,7 @@ from toolrun.wires._history import history_name, history_text
 from toolrun.wires._reading import as_index, as_name, as_text, error_message, fields, items, plain, plain_object
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from toolrun._core.calls import ToolCall
     from toolrun._core.records import JsonObject
@@ -27,7 +27,6 @@ _TEXT_FIELDS: Final[dict[str, Literal["text", "reasoning", "refusal"]]] = {
     "reasoning": "reasoning",
     "refusal": "refusal",
 }
-_ITEM_FIELDS: Final = ("reasoning_details",)
 _LEFT_OUT_OF_HISTORY: Final = frozenset(("refusal",))
 
 
@@ -84,18 +83,29 @@ class _Decoder:
 
     def __init__(self, sink: Sink) -> None:
         self._sink = sink
+        self._tool_delta = sink.tool_delta
 
     def decode(self, event: object) -> None:
-        if type(event) is not dict:
-            event = fields(event)
-        choices = event.get("choices")
-        if choices:
-            for choice in items(choices):
-                self._choice(choice if type(choice) is dict else fields(choice))
-        if "usage" in event and (usage := fields(event["usage"])):
-            self._sink.usage(plain_object(usage))
+        told = event if type(event) is dict else fields(event)
+        choices = told.get("choices")
         if not choices:
-            self._without_choices(event)
+            self._without_choices(told)
+        else:
+            for item in choices if type(choices) is list else items(choices):
+                choice = item if type(item) is dict else fields(item)
+                number = choice.get("index")
+                if type(number) is not int:
+                    number = as_index(number) or 0
+                delta = choice.get("delta") or choice.get("message")
+                if delta:
+                    for field, value in (delta if type(delta) is dict else fields(delta)).items():
+                        if value and field in _DELTA_FIELDS:
+                            _DELTA_FIELDS[field](self, number, field, value)
+                # The deltas of a chunk are merged before its finish reason counts.
+                if choice.get("finish_reason") or "error" in choice:
+                    self._end(number, choice)
+        if told.get("usage"):
+            self._sink.usage(plain_object(told["usage"]))
 
     def _without_choices(self, event: Mapping[str, object]) -> None:
         if error := event.get("error"):
@@ -105,65 +115,67 @@ class _Decoder:
         elif event.get("type") == "chunk" and (chunk := fields(event.get("chunk"))):
             self.decode(chunk)  # the SDK's .stream() helper wraps each chunk and adds events of its own
 
-    def _choice(self, choice: Mapping[str, object]) -> None:
-        number = as_index(choice.get("index")) or 0
-        delta = choice.get("delta")
-        if delta:
-            self._delta(number, delta if type(delta) is dict else fields(delta))
-        elif message := fields(choice.get("message")):
-            self._delta(number, message)
-        reason = choice.get("finish_reason")
-        if reason:
+    def _end(self, number: int, choice: Mapping[str, object]) -> None:
+        if reason := choice.get("finish_reason"):
             self._sink.finish(number, str(reason))
         if error := choice.get("error"):
             self._sink.error(error_message(error))
 
-    def _delta(self, choice: int, delta: Mapping[str, object]) -> None:
-        calls = delta.get("tool_calls")
-        if calls:
-            for call in calls if type(calls) is list else items(calls):
-                self._call(choice, call if type(call) is dict else fields(call))
-        for field, value in delta.items():
-            if value and field in _TEXT_FIELDS:
-                self._text(choice, field, value)
-        if legacy := delta.get("function_call"):
-            told = fields(legacy)
-            self._sink.tool_delta(choice, None, None, as_name(told.get("name")), as_text(told.get("arguments")))
-        for field in _ITEM_FIELDS:
-            for item in items(delta.get(field)):
-                self._sink.block_item(choice, _MESSAGE, field, plain(item))
-        for executed in items(delta.get("executed_tools")):
-            self._executed(choice, fields(executed))
+    def calls(self, choice: int, _field: str, calls: object) -> None:
+        for call in calls if type(calls) is list else items(calls):
+            told = call if type(call) is dict else fields(call)
+            body = told.get("function")
+            if type(body) is dict and not told.get("id") and not body.get("name"):
+                # Nearly every event is this one: a piece of text for a known index.
+                index = told.get("index")
+                text = body.get("arguments")
+                if type(index) is int and type(text) is str:
+                    self._tool_delta(choice, index, None, None, text)
+                    continue
+            self._call(choice, told)
 
-    def _text(self, choice: int, field: str, value: object) -> None:
+    def _call(self, choice: int, call: Mapping[str, object]) -> None:
+        index = as_index(call.get("index"))
+        custom = call.get("custom") if call.get("function") is None else None
+        body = fields(call.get("function") if custom is None else custom)
+        id = as_name(call.get("id"))
+        name = as_name(body.get("name"))
+        if custom is not None and (name or not self._sink.has_call(choice, index)):
+            self._sink.tool_open(choice, index, id, name, kind="custom")
+        self._tool_delta(choice, index, id, name, as_text(body.get("arguments" if custom is None else "input")))
+        if (id or name) and (extra := call.keys() - _CALL_KEYS):
+            self._sink.tool_extra(choice, {key: plain(call[key]) for key in extra if call[key] is not None})
+
+    def legacy_call(self, choice: int, _field: str, call: object) -> None:
+        told = fields(call)
+        self._tool_delta(choice, None, None, as_name(told.get("name")), as_text(told.get("arguments")))
+
+    def text(self, choice: int, field: str, value: object) -> None:
         kind = _TEXT_FIELDS[field]
         for piece in (value,) if isinstance(value, str) else items(value):
             text = piece if isinstance(piece, str) else as_text(fields(piece).get("text"))
             self._sink.block_text(choice, _MESSAGE, field, text, kind)
 
-    def _call(self, choice: int, call: Mapping[str, object]) -> None:
-        index = call.get("index")
-        if type(index) is not int:
-            index = as_index(index)
-        id = call.get("id")
-        body = call.get("function")
-        custom = call.get("custom") if body is None else None
-        told = body if type(body) is dict else fields(body if custom is None else custom)
-        name = told.get("name")
-        text = told.get("arguments" if custom is None else "input")
-        id = as_name(id) if id else None
-        name = as_name(name) if name else None
-        if custom is not None and not self._sink.has_call(choice, index):
-            self._sink.tool_open(choice, index, id, name, kind="custom")
-        self._sink.tool_delta(choice, index, id, name, text if type(text) is str else as_text(text))
-        if (id or name) and (extra := call.keys() - _CALL_KEYS):
-            self._sink.tool_extra(choice, {key: plain(call[key]) for key in extra if call[key] is not None})
+    def items(self, choice: int, field: str, value: object) -> None:
+        for item in items(value):
+            self._sink.block_item(choice, _MESSAGE, field, plain(item))
 
-    def _executed(self, choice: int, tool: Mapping[str, object]) -> None:
-        """A tool that the provider ran; it is told twice, with the query and again with the result."""
-        index = -1 - (as_index(tool.get("index")) or 0)
-        if not self._sink.has_call(choice, index):
-            name = as_name(tool.get("name")) or as_name(tool.get("type"))
-            self._sink.tool_open(
-                choice, index, None, name, provider_executed=True, placeholder=as_text(tool.get("arguments"))
-            )
+    def executed(self, choice: int, _field: str, tools: object) -> None:
+        """Tools that the provider ran; each is told twice, with the query and again with the result."""
+        for tool in items(tools):
+            told = fields(tool)
+            index = -1 - (as_index(told.get("index")) or 0)
+            if not self._sink.has_call(choice, index):
+                name = as_name(told.get("name")) or as_name(told.get("type"))
+                self._sink.tool_open(
+                    choice, index, None, name, provider_executed=True, placeholder=as_text(told.get("arguments"))
+                )
+
+
+_DELTA_FIELDS: Final[dict[str, Callable[[_Decoder, int, str, object], None]]] = {
+    "tool_calls": _Decoder.calls,
+    "function_call": _Decoder.legacy_call,
+    "executed_tools": _Decoder.executed,
+    "reasoning_details": _Decoder.items,
+    **dict.fromkeys(_TEXT_FIELDS, _Decoder.text),
+}

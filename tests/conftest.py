@@ -1,0 +1,10 @@
+"""Fixtures for every test: both event loops, and where the recordings are."""
+
+from __future__ import annotations
+
+import pytest
+
+
+@pytest.fixture(params=["asyncio", "trio"])
+def anyio_backend(request: pytest.FixtureRequest) -> str:
+    return request.param

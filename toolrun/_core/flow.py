@@ -1,0 +1,375 @@
+"""`call_flow`: what happens to one call, as a generator that says what to do next.
+
+It waits for nothing: a driver does what each step says and sends back what came of it. One flow for
+every entry, so the same bytes get the same verdict everywhere.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+from toolrun._core import results
+from toolrun._core.calls import CallStatus, ToolDefinition, ValidatedCall
+from toolrun._core.exceptions import (
+    CallError,
+    IncompleteCall,
+    InvalidArguments,
+    MalformedArguments,
+    NoSuchTool,
+    RepairRefused,
+)
+from toolrun._core.json_text import dump_once, parse_object
+from toolrun._core.outcomes import NotExecuted, Outcome, Refused
+from toolrun._core.records import ArgumentIssue, Grade, RepairRecord
+from toolrun._core.repair import (
+    Fault,
+    Refuse,
+    Renamed,
+    Repaired,
+    RepairRequest,
+    admits,
+    advanced,
+    digest,
+    grade_answer,
+    worst,
+)
+
+if TYPE_CHECKING:
+    from toolrun._core.calls import ToolCall
+    from toolrun._core.records import JsonObject
+    from toolrun._core.registry import ToolRegistry
+    from toolrun._core.repair import HookBinding, RepairBudget
+    from toolrun._core.tools import Tool
+
+
+@dataclass(frozen=True, slots=True)
+class AskRepair:
+    """Ask a hook; send back a `HookAnswer`."""
+
+    binding: HookBinding
+    request: RepairRequest
+
+
+class HookAnswer(NamedTuple):
+    """What came of asking: what the hook returned, or why it returned nothing; and the seconds it took."""
+
+    decision: object
+    failure: str | None = None
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Tell listeners of a hook's answer; send back nothing."""
+
+    record: RepairRecord
+
+
+@dataclass(frozen=True, slots=True)
+class Execute:
+    """Run the call; send back its `Outcome`."""
+
+    validated: ValidatedCall
+    tool: Tool
+
+
+Step: TypeAlias = AskRepair | Note | Execute
+Flow: TypeAlias = Generator[Step, Any, Outcome]
+
+
+@dataclass(slots=True)
+class _Candidate:
+    """A reading of the call: the raw one first, then as hooks change it."""
+
+    text: str
+    rewritten: bool = False
+    renamed: str | None = None
+    grades: tuple[Grade, ...] = ()
+
+
+class _Finding(NamedTuple):
+    """What a candidate turns out to be: fit (`validated`), or unfit (`fault`, `error`, `code`, `message`)."""
+
+    tool: Tool | None
+    fault: Fault | None = None
+    error: CallError | None = None
+    code: str = ""
+    message: str = ""
+    validated: ValidatedCall | None = None
+    issue: ArgumentIssue | None = None
+    issues: tuple[ArgumentIssue, ...] = ()
+
+
+def call_flow(
+    call: ToolCall,
+    *,
+    registry: ToolRegistry,
+    chain: tuple[HookBinding, ...],
+    budget: RepairBudget,
+    siblings: tuple[ToolCall, ...] = (),
+) -> Flow:
+    """Take one client call from the stream to its outcome.
+
+    Args:
+        call: A finalized call of choice 0 that the provider does not run itself.
+        registry: The tools.
+        chain: The repair hooks, in the order of asking.
+        budget: What repair may cost.
+        siblings: The other client calls of the response.
+    """
+    if call.status is CallStatus.OK and not call.executable:
+        return NotExecuted(call=call, code=call.code, message=results.refusal_text(call.code or ""))
+    candidate = _Candidate(call.raw_arguments)
+    finding = _examine(call, candidate, registry)
+    records: list[RepairRecord] = []
+    asked: set[tuple[int, Fault]] = set()
+    seconds = 0.0
+    while finding.fault is not None:
+        binding = _next_hook(chain, finding, asked)
+        left = None if budget.seconds is None else budget.seconds - seconds
+        if binding is None or len(asked) >= budget.hooks or (left is not None and left <= 0):
+            return _refused(call, finding, records)
+        asked.add((id(binding), finding.fault))
+        request = _request(call, candidate, finding, registry, records, len(asked), left, siblings, binding)
+        answer: HookAnswer = yield AskRepair(binding, request)
+        seconds += answer.seconds
+        if answer.decision is None and answer.failure is None:
+            continue
+        if isinstance(answer.decision, Refuse):
+            records.append(_record(binding, call, candidate, finding, answer, refusal=answer.decision.reason))
+            yield Note(records[-1])
+            error = RepairRefused(call=call, hook=binding.name, reason=answer.decision.reason)
+            return Refused(
+                call=call,
+                code="refused",
+                error=error,
+                message=error.reason,
+                tool=_name(finding),
+                repairs=tuple(records),
+            )
+        changed, record, found = _judge(call, candidate, finding, registry, binding, answer)
+        records.append(record)
+        yield Note(record)
+        if changed is not None:
+            candidate, finding = changed, found
+    if finding.validated is None or finding.tool is None:
+        raise AssertionError("a call without a fault is validated")
+    validated = replace(finding.validated, repairs=tuple(records))
+    outcome: Outcome = yield Execute(validated, finding.tool)
+    return replace(
+        outcome, tool=validated.tool, repairs=validated.repairs, grade=validated.grade, arguments=validated.arguments
+    )
+
+
+# -- what a candidate is --------------------------------------------------------------------
+
+
+def _examine(call: ToolCall, candidate: _Candidate, registry: ToolRegistry) -> _Finding:
+    """Identity, then the tool, then strict JSON, then the schema: the first that does not fit is the fault."""
+    tool = registry.find(call.name_readings if candidate.renamed is None else (candidate.renamed,))
+    if call.status is CallStatus.INCOMPLETE and not candidate.rewritten:
+        code = call.code or "truncated"
+        return _Finding(
+            tool, Fault.INCOMPLETE, IncompleteCall(call=call), code, results.refusal_text(code), None, call.issue
+        )
+    if call.code in ("nameless", "identity_conflict") and candidate.renamed is None:
+        error = CallError(f"{call.name!r} ({call.id}): {call.code}; the call cannot be attributed to a tool", call=call)
+        return _Finding(tool, Fault.IDENTITY, error, call.code, results.refusal_text(call.code))
+    if tool is None:
+        error = NoSuchTool(call=call, known=registry.names)
+        return _Finding(
+            None, Fault.UNKNOWN_TOOL, error, "unknown_tool", results.unknown_tool_text(call.name, registry.names)
+        )
+    text, parsed = _parse(call, candidate, tool)
+    if isinstance(parsed, ArgumentIssue):
+        fault = Fault.NOT_OBJECT if parsed.code == "not_object" else Fault.PARSE
+        error = MalformedArguments(call=call, issue=parsed)
+        return _Finding(tool, fault, error, parsed.code, results.syntax_text(parsed), None, parsed)
+    bound = tool.validator.validate(text, parsed)
+    if isinstance(bound, Mapping):
+        grade = worst(candidate.grades)
+        return _Finding(
+            tool,
+            validated=ValidatedCall(call=call, tool=tool.name, text=text, arguments=parsed, bound=bound, grade=grade),
+        )
+    error = InvalidArguments(call=call, tool=tool.name, issues=bound)
+    return _Finding(tool, Fault.SCHEMA, error, "schema", results.schema_text(bound), None, None, bound)
+
+
+def _parse(call: ToolCall, candidate: _Candidate, tool: Tool) -> tuple[str, JsonObject | ArgumentIssue]:
+    """What the finalizer parsed is not parsed again."""
+    untouched = not candidate.rewritten
+    if untouched and call.kind == "custom":
+        parameter = tool.text_parameter
+        if parameter is None:
+            return "", ArgumentIssue(
+                "custom_text",
+                "the call is free text, and the tool does not have exactly one string parameter",
+                "",
+                0,
+                1,
+                1,
+            )
+        arguments: JsonObject = {parameter: candidate.text}
+        return dump_once(arguments), arguments
+    if untouched and call.arguments is not None:
+        return (call.raw_arguments if call.raw_arguments.strip() else "{}"), call.arguments
+    return candidate.text, parse_object(candidate.text)
+
+
+# -- asking and judging ---------------------------------------------------------------------
+
+
+def _next_hook(chain: tuple[HookBinding, ...], finding: _Finding, asked: set[tuple[int, Fault]]) -> HookBinding | None:
+    """Each hook is asked once about each fault; after a change, from the beginning again."""
+    fault = finding.fault
+    if fault is None:
+        return None
+    return next(
+        (binding for binding in chain if (id(binding), fault) not in asked and binding.answers(fault, _name(finding))),
+        None,
+    )
+
+
+def _request(
+    call: ToolCall,
+    candidate: _Candidate,
+    finding: _Finding,
+    registry: ToolRegistry,
+    records: list[RepairRecord],
+    attempt: int,
+    left: float | None,
+    siblings: tuple[ToolCall, ...],
+    binding: HookBinding,
+) -> RepairRequest:
+    definition = finding.tool.definition if finding.tool else None
+    if definition is not None and not binding.builtin:
+        # A copy: what a hook does to it changes nothing else.
+        definition = ToolDefinition(
+            name=definition.name,
+            description=definition.description,
+            input_schema=copy.deepcopy(definition.input_schema),
+        )
+    return RepairRequest(
+        call=call if binding.builtin else replace(call, arguments=copy.deepcopy(call.arguments)),
+        fault=finding.fault or Fault.SCHEMA,
+        text=candidate.text,
+        issue=finding.issue,
+        issues=finding.issues,
+        definition=definition,
+        known=registry.names,
+        finish_reason=call.finish_reason,
+        attempts=tuple(records),
+        candidates=call.name_readings if len(call.name_readings) > 1 else (),
+        attempt=attempt,
+        seconds_left=left,
+        siblings=siblings,
+    )
+
+
+def _judge(
+    call: ToolCall,
+    candidate: _Candidate,
+    finding: _Finding,
+    registry: ToolRegistry,
+    binding: HookBinding,
+    answer: HookAnswer,
+) -> tuple[_Candidate | None, RepairRecord, _Finding]:
+    """Parse and validate an answer as if the model had written it; keep it only if it helps and is admitted."""
+    changed, refusal = _apply(candidate, registry, binding, answer)
+    if changed is None:
+        return None, _record(binding, call, candidate, finding, answer, refusal=refusal), finding
+    found = _examine(call, changed, registry)
+    grade = changed.grades[-1]
+    if found.tool is not None and not admits(found.tool.repair, destructive=found.tool.destructive, grade=grade):
+        refusal = f"the tool does not admit a {grade} repair"
+    elif (
+        finding.fault is not None
+        and not advanced(finding.fault, found.fault)
+        and not _builds(binding, candidate, changed)
+    ):
+        refusal = found.message or "the answer is still unfit"
+    record = _record(binding, call, candidate, finding, answer, refusal=refusal, changed=changed)
+    return (None if refusal else changed), record, found
+
+
+def _apply(
+    candidate: _Candidate, registry: ToolRegistry, binding: HookBinding, answer: HookAnswer
+) -> tuple[_Candidate | None, str | None]:
+    decision = answer.decision
+    if answer.failure is not None:
+        return None, answer.failure
+    if isinstance(decision, Renamed):
+        if decision.tool not in registry:
+            return None, f"no tool named {decision.tool!r} is registered"
+        return replace(candidate, renamed=decision.tool, grades=(*candidate.grades, Grade.HOOK)), None
+    if not isinstance(decision, Repaired) or (decision.text is None) == (decision.arguments is None):
+        return (
+            None,
+            f"the hook answered {decision!r}; expected Repaired with arguments or text, Renamed, Refuse or None",
+        )
+    text = decision.text if decision.text is not None else _dump(decision.arguments)
+    if not isinstance(text, str):
+        return None, "the hook's arguments cannot be written as JSON"
+    grade = grade_answer(binding, candidate.text, text, decision)
+    return replace(candidate, text=text, rewritten=True, grades=(*candidate.grades, grade)), None
+
+
+def _dump(arguments: JsonObject | None) -> str | None:
+    try:
+        return results.value_text(arguments)
+    except ValueError:
+        return None
+
+
+def _builds(binding: HookBinding, before: _Candidate, after: _Candidate) -> bool:
+    """A built-in step that lost nothing may leave the rest to the next one."""
+    return binding.builtin and after.grades[-1] is Grade.LOSSLESS and after.text != before.text
+
+
+def _record(
+    binding: HookBinding,
+    call: ToolCall,
+    candidate: _Candidate,
+    finding: _Finding,
+    answer: HookAnswer,
+    *,
+    refusal: str | None,
+    changed: _Candidate | None = None,
+) -> RepairRecord:
+    decision = answer.decision
+    renamed = decision.tool if isinstance(decision, Renamed) else None
+    return RepairRecord(
+        hook=binding.name,
+        fault=str(finding.fault),
+        accepted=refusal is None,
+        grade=changed.grades[-1] if changed is not None else None,
+        raw=call.raw_arguments,
+        raw_sha256=digest(call.raw_arguments),
+        before=candidate.text,
+        after=changed.text if changed is not None else None,
+        edits=decision.edits if isinstance(decision, Repaired) else (),
+        renamed_from=call.name if renamed else None,
+        renamed_to=renamed,
+        refusal=refusal,
+        note=decision.note if isinstance(decision, Repaired) else "",
+        seconds=answer.seconds,
+    )
+
+
+def _refused(call: ToolCall, finding: _Finding, records: list[RepairRecord]) -> Refused:
+    return Refused(
+        call=call,
+        tool=_name(finding),
+        error=finding.error,
+        code=finding.code,
+        message=finding.message,
+        repairs=tuple(records),
+    )
+
+
+def _name(finding: _Finding) -> str | None:
+    return finding.tool.name if finding.tool else None

@@ -1,0 +1,265 @@
+"""Repair: other arguments. What a hook is asked, what it may answer, and how an answer is graded.
+
+Every answer is parsed strictly and validated again, whoever gave it, and leaves a record, accepted
+or not. Nobody claims `lossless`: `conserves` decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from hashlib import sha256
+from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias
+
+from toolrun._core.exceptions import RegistrationError
+from toolrun._core.records import Edit, Grade
+
+if TYPE_CHECKING:
+    from toolrun._core.calls import ToolCall, ToolDefinition
+    from toolrun._core.records import ArgumentIssue, JsonObject, RepairFloor, RepairRecord
+
+
+class Fault(StrEnum):
+    """What is wrong with a call, in the order in which it is looked at."""
+
+    INCOMPLETE = "incomplete"
+    """The model did not finish it. Only for hooks that ask for it by name."""
+    IDENTITY = "identity"
+    """It has no name, or changed it midway."""
+    UNKNOWN_TOOL = "unknown_tool"
+    """No registered tool has the name."""
+    PARSE = "parse"
+    """The arguments are not strict JSON."""
+    NOT_OBJECT = "not_object"
+    """They are JSON, but not an object."""
+    SCHEMA = "schema"
+    """They are an object, but not what the schema asks for."""
+
+
+_ORDER: Final = {fault: place for place, fault in enumerate(Fault)}
+ASKED_BY_DEFAULT: Final = frozenset(Fault) - {Fault.INCOMPLETE}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RepairRequest:
+    """Everything about a call that is unfit as it stands.
+
+    Attributes:
+        call: The call as the model wrote it; `call.raw_arguments` is whole and never trimmed.
+        fault: What is wrong now.
+        text: The argument text as far as earlier hooks brought it; the raw text to begin with.
+        issue: What the strict parser found, with its place; None for other faults.
+        issues: What the schema found, with JSON paths; empty for other faults.
+        definition: A copy of the tool's definition; None if no tool was found.
+        known: The registered names, sorted.
+        finish_reason: As sent.
+        attempts: The records of the hooks that answered before.
+        candidates: Readings to choose from, where there are several.
+        attempt: The how manieth question for this call this is, from 1.
+        seconds_left: How long the answer may take, in seconds; None without a limit.
+        siblings: The other client calls of the response.
+    """
+
+    call: ToolCall
+    fault: Fault
+    text: str
+    issue: ArgumentIssue | None = None
+    issues: tuple[ArgumentIssue, ...] = ()
+    definition: ToolDefinition | None = None
+    known: tuple[str, ...] = ()
+    finish_reason: str | None = None
+    attempts: tuple[RepairRecord, ...] = ()
+    candidates: tuple[str, ...] = ()
+    attempt: int = 1
+    seconds_left: float | None = None
+    siblings: tuple[ToolCall, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repaired:
+    """Other arguments: an object or a text, not both. They are parsed and validated again.
+
+    Args:
+        arguments: The arguments as an object.
+        text: The arguments as JSON text.
+        note: For the record.
+        grade: A claim of `lossless` counts only if the check agrees; else it is `hook`.
+        edits: What was replaced in the request's `text`; needed for `lossless`.
+    """
+
+    arguments: JsonObject | None = None
+    text: str | None = None
+    note: str = ""
+    grade: Grade | Literal["hook", "lossy", "schema_unique", "lossless"] = Grade.HOOK
+    edits: tuple[Edit, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Renamed:
+    """The call was meant for the tool with this registered name. Every later event says so."""
+
+    tool: str
+
+
+@dataclass(frozen=True, slots=True)
+class Refuse:
+    """Stop here; the reason goes to the model."""
+
+    reason: str
+
+
+RepairDecision: TypeAlias = Repaired | Renamed | Refuse
+
+
+class RepairHook(Protocol):
+    """Answers a request, or None to let the next hook try. Sync hooks run in a worker thread.
+
+    What a hook changes in the request changes nothing else. A hook that raises, takes too long or
+    answers something else is recorded and passed over.
+    """
+
+    def __call__(self, request: RepairRequest, /) -> RepairDecision | Awaitable[RepairDecision | None] | None:
+        """Decide."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HookBinding:
+    """A hook and what it is asked about.
+
+    Args:
+        hook: The hook.
+        name: For records.
+        on: The faults it is asked about.
+        tools: The registered names of the tools it is asked about; None for all, unknown ones included.
+        first: Asked before the built-in chain.
+        builtin: Graded by the check alone, run in place, and built upon by the hooks after it.
+    """
+
+    hook: RepairHook
+    name: str
+    on: frozenset[Fault] = ASKED_BY_DEFAULT
+    tools: frozenset[str] | None = None
+    first: bool = False
+    builtin: bool = False
+
+    def answers(self, fault: Fault, tool: str | None) -> bool:
+        """Tell whether to ask this hook."""
+        return fault in self.on and (self.tools is None or tool in self.tools)
+
+
+def bind(
+    hook: RepairHook,
+    *,
+    on: str | Iterable[str] | None = None,
+    tools: str | Iterable[str] | None = None,
+    first: bool = False,
+    builtin: bool = False,
+) -> HookBinding:
+    """Bind a hook to faults and tools.
+
+    Raises:
+        RegistrationError: It is not callable, or a fault is unknown.
+    """
+    if not callable(hook):
+        raise RegistrationError(f"a repair hook must be callable, not {hook!r}")
+    named = [on] if isinstance(on, str) else on
+    try:
+        faults = ASKED_BY_DEFAULT if named is None else frozenset(Fault(fault) for fault in named)
+    except ValueError as error:
+        raise RegistrationError(f"{error}; faults are: {', '.join(Fault)}") from None
+    return HookBinding(
+        hook=hook,
+        name=getattr(hook, "__name__", None) or type(hook).__name__,
+        on=faults,
+        tools=None if tools is None else frozenset([tools] if isinstance(tools, str) else tools),
+        first=first,
+        builtin=builtin,
+    )
+
+
+def ordered(chain: Iterable[HookBinding], hooks: Iterable[HookBinding]) -> tuple[HookBinding, ...]:
+    """The order of asking: hooks marked `first`, the built-in chain, the other hooks as registered."""
+    own = tuple(hooks)
+    return (*(hook for hook in own if hook.first), *chain, *(hook for hook in own if not hook.first))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RepairBudget:
+    """How much one call may cost.
+
+    Args:
+        hooks: Questions a call.
+        seconds: Seconds a call, for all hooks together; None for no limit.
+    """
+
+    hooks: int = 16
+    seconds: float | None = 30.0
+
+
+_NOISE: Final = frozenset(("outer_noise",))
+"""Edits of these codes may drop letters and digits: what stands outside the only object, a fence's tag."""
+
+
+def conserves(before: str, after: str, edits: tuple[Edit, ...]) -> bool:
+    """Check that the edits, and nothing else, turn one text into the other without losing a token.
+
+    Each edit must find the text it says it replaces, and must keep every letter and digit of it in order,
+    unless its code names noise around the arguments.
+    """
+    built: list[str] = []
+    place = 0
+    for edit in edits:
+        if edit.offset < place or before[edit.offset : edit.offset + len(edit.before)] != edit.before:
+            return False
+        if edit.code not in _NOISE and _tokens(edit.before) != _tokens(edit.after):
+            return False
+        built += (before[place : edit.offset], edit.after)
+        place = edit.offset + len(edit.before)
+    return "".join((*built, before[place:])) == after
+
+
+def grade_answer(binding: HookBinding, before: str, after: str, answer: Repaired) -> Grade:
+    """Grade an answer: what the check finds, the hook's own modest claim, or `hook`."""
+    claim = Grade(answer.grade)
+    if (binding.builtin or claim is Grade.LOSSLESS) and conserves(before, after, answer.edits):
+        return Grade.LOSSLESS
+    if binding.builtin:
+        return Grade.LOSSY
+    return claim if claim in (Grade.SCHEMA_UNIQUE, Grade.LOSSY) else Grade.HOOK
+
+
+_RANK: Final = {Grade.EXACT: 0, Grade.LOSSLESS: 1, Grade.SCHEMA_UNIQUE: 2, Grade.LOSSY: 3}
+
+
+def worst(grades: Iterable[Grade]) -> Grade:
+    """The grade of several repairs one after the other; one by a person's code makes it `hook`."""
+    listed = list(grades)
+    return Grade.HOOK if Grade.HOOK in listed else max(listed, key=_RANK.__getitem__, default=Grade.EXACT)
+
+
+def admits(floor: RepairFloor, *, destructive: bool, grade: Grade) -> bool:
+    """Tell whether a tool with this floor runs arguments of this grade."""
+    if grade is Grade.EXACT:
+        return True
+    if floor == "never":
+        return False
+    if grade is Grade.HOOK:
+        return True
+    limit = Grade.LOSSLESS if destructive else Grade(floor)
+    return _RANK[grade] <= _RANK[limit]
+
+
+def advanced(before: Fault, after: Fault | None) -> bool:
+    """Tell whether a call is nearer to running than it was."""
+    return after is None or _ORDER[after] > _ORDER[before]
+
+
+def digest(text: str) -> str:
+    """SHA-256 of a text's UTF-8 bytes, hexadecimal; lone surrogates are encoded as they stand."""
+    return sha256(text.encode(errors="surrogatepass")).hexdigest()
+
+
+def _tokens(text: str) -> str:
+    return "".join(character for character in text if character.isalnum())

@@ -1,0 +1,90 @@
+"""From outcomes to what the model is told. No tracebacks, paths or secrets go in here."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from pydantic_core import PydanticSerializationError, to_json
+
+from toolrun._core.exceptions import ToolError, TryAgain
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from toolrun._core.records import ArgumentIssue
+
+QUOTED_CHARACTERS: Final = 200
+"""How much of a raw text is quoted to a model; what is kept is whole."""
+
+NOT_RUN: Final = "Not run: "
+
+_REASONS: Final = {
+    "truncated": "the arguments were cut off before they were complete. Send the whole call again; if it is long, "
+    "split the work into smaller calls.",
+    "no_finish": "the response ended before the call was finished. Send the whole call again.",
+    "stream_error": "the response broke off before the call was finished. Send the whole call again.",
+    "broken_finish": "the response did not end properly. Send the whole call again.",
+    "beside_nameless": "it came without arguments next to a call without a name; the arguments may have been lost. "
+    "Send the whole call again.",
+    "limit": "it is over the size that is accepted. Make the call smaller.",
+    "nameless": "the call has no tool name. Send it again with the name of a tool.",
+    "identity_conflict": "the tool's name changed in the middle of the call. Send the call again.",
+    "held": "the response was stopped early (length or content filter), so its calls are held. "
+    "Repeat the call if it is still wanted.",
+}
+
+
+def refusal_text(code: str) -> str:
+    """Say why a call that never got to its tool was not run, by code."""
+    return NOT_RUN + _REASONS.get(code, "the call cannot be run as it is. Send it again.")
+
+
+def syntax_text(issue: ArgumentIssue) -> str:
+    """Say what is wrong with arguments that are not a strict JSON object."""
+    return f"{NOT_RUN}the arguments are not one valid JSON object: {_quote(issue.describe())}. Send the call again."
+
+
+def schema_text(issues: Sequence[ArgumentIssue]) -> str:
+    """Say what is wrong with arguments that do not fit the schema."""
+    listed = "\n".join(f"- {_quote(issue.describe())}" for issue in issues)
+    return f"{NOT_RUN}the arguments do not fit the tool's schema. Correct them and send the call again.\n{listed}"
+
+
+def unknown_tool_text(name: str | None, known: Sequence[str]) -> str:
+    """Say which tools there are."""
+    return f"{NOT_RUN}there is no tool named {_quote(name or '')!r}. Available tools: {', '.join(known) or 'none'}."
+
+
+def error_text(error: BaseException, *, may_have_run: bool) -> str:
+    """Say that a tool failed: its own words for `ToolError` and `TryAgain`, else only the kind of failure."""
+    if isinstance(error, ToolError | TryAgain):
+        return str(error) or type(error).__name__
+    doubt = " It may have had an effect before it failed." if may_have_run else ""
+    return f"The tool failed with an internal error ({type(error).__name__}).{doubt}"
+
+
+def timeout_text(seconds: float | None, *, may_have_run: bool) -> str:
+    """Say that a tool ran out of time."""
+    limit = f" of {seconds:g} seconds" if seconds is not None else ""
+    doubt = " It may still have an effect." if may_have_run else ""
+    return f"The tool did not finish within its time limit{limit}.{doubt}"
+
+
+def value_text(value: object) -> str:
+    """Write a result down: a str as it is, anything else as JSON.
+
+    NaN and infinities become null, lone surrogates the replacement character.
+
+    Raises:
+        ValueError: It cannot be written as JSON.
+    """
+    if isinstance(value, str):
+        return value.encode(errors="replace").decode() if not value.isascii() else value
+    try:
+        return to_json(value, inf_nan_mode="null", bytes_mode="base64").decode()
+    except (PydanticSerializationError, ValueError, RecursionError, TypeError) as error:
+        raise ValueError(f"a {type(value).__name__} cannot be written as JSON: {error}") from error
+
+
+def _quote(text: str) -> str:
+    return text if len(text) <= QUOTED_CHARACTERS else f"{text[:QUOTED_CHARACTERS]}…"

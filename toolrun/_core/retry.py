@@ -1,0 +1,56 @@
+"""Retry: the same arguments again. Numbers and predicates; the runner does the waiting."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from toolrun._core.exceptions import RegistrationError, TryAgain
+
+RetryOn: TypeAlias = type[Exception] | tuple[type[Exception], ...] | Callable[[Exception], bool]
+"""An exception class, several, or a predicate over the exception."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retry:
+    """When a failed call is run again. Only for tools whose effect is `idempotent` or `pure`.
+
+    Args:
+        on: The exceptions worth another try; there is no default, it is a decision about the tool.
+        attempts: Tries in all, the first included.
+        wait: Seconds before the second try; doubled for each further one.
+        max_wait: The longest wait, in seconds.
+        timeout: Seconds for all tries and waits together; no try begins after them. None for no limit.
+
+    Raises:
+        RegistrationError: A number makes no sense.
+
+    Example:
+        >>> policy = Retry(on=(ConnectionError, TimeoutError), attempts=4)
+        >>> policy.wants(ConnectionResetError()), policy.wants(ValueError())
+        (True, False)
+    """
+
+    on: RetryOn
+    attempts: int = 3
+    wait: float = 0.2
+    max_wait: float = 10.0
+    timeout: float | None = 60.0
+
+    def __post_init__(self) -> None:
+        """Refuse numbers that make no sense."""
+        if self.attempts < 1 or self.wait < 0 or self.max_wait < 0 or (self.timeout is not None and self.timeout <= 0):
+            raise RegistrationError(f"Retry needs attempts >= 1, waits >= 0 and a timeout > 0 or None, not {self!r}")
+
+    def wants(self, error: BaseException | None) -> bool:
+        """Tell whether this error is worth another try."""
+        if not isinstance(error, Exception):
+            return False
+        if isinstance(self.on, type | tuple):
+            return isinstance(error, self.on)
+        return bool(self.on(error))
+
+
+TRY_AGAIN: Final = Retry(on=TryAgain, attempts=3, timeout=30.0)
+"""What applies when a tool raises `TryAgain` and has no policy of its own."""

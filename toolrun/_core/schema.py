@@ -1,0 +1,387 @@
+"""From a signature or a JSON Schema to what a model is told and to a strict validator.
+
+Strict: `"5"` is not an int, `true` is not 1, an unknown key is an error. Coercion belongs to repair,
+where it is recorded.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+import inspect
+import types
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Annotated, Any, Final, Protocol, cast, get_args, get_origin, get_type_hints
+
+from pydantic import ConfigDict, Field, PydanticUserError, TypeAdapter, ValidationError
+from pydantic.errors import PydanticSchemaGenerationError
+from pydantic.json_schema import GenerateJsonSchema, PydanticInvalidForJsonSchema
+from pydantic_core import PydanticSerializationError, to_jsonable_python
+from typing_extensions import NotRequired, TypedDict
+
+from toolrun._core.context import ToolContext
+from toolrun._core.exceptions import RegistrationError
+from toolrun._core.records import ArgumentIssue
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    import jsonschema
+
+    from toolrun._core.records import JsonObject
+
+MAX_ISSUES: Final = 20
+"""How many schema issues are reported; a model cannot use more."""
+
+_UNION: Final = "a signature needs types that a JSON Schema can describe"
+_SCHEMA_ERRORS: Final = (PydanticUserError, PydanticSchemaGenerationError, PydanticInvalidForJsonSchema, NameError)
+
+
+class Validator(Protocol):
+    """Checks arguments; gives the values for the parameters, or the issues."""
+
+    def validate(self, text: str, arguments: JsonObject) -> Mapping[str, object] | tuple[ArgumentIssue, ...]:
+        """Check a text that is known to be one strict JSON object, and that object."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Signature:
+    """How a function takes its arguments.
+
+    Attributes:
+        positional: Names of positional-only parameters, in order.
+        context: Name of the `ToolContext` parameter; None if it has none.
+        defaults: Defaults that must be given explicitly: those of positional-only parameters, and
+            mutable ones, which are copied for each call.
+        whole: Name of the one parameter that takes all arguments as a mapping; None normally.
+    """
+
+    positional: tuple[str, ...] = ()
+    context: str | None = None
+    defaults: Mapping[str, object]
+    whole: str | None = None
+
+    def bind(
+        self, values: Mapping[str, object], context: ToolContext[Any]
+    ) -> tuple[tuple[object, ...], dict[str, object]]:
+        """Put values into positions and keywords."""
+        if self.whole is not None:
+            keywords: dict[str, object] = {self.whole: dict(values)}
+        else:
+            missing = {name: value for name, value in self.defaults.items() if name not in values}
+            keywords = {**copy.deepcopy(missing), **values}
+        if self.context is not None:
+            keywords[self.context] = context
+        return tuple(keywords.pop(name) for name in self.positional if name in keywords), keywords
+
+
+class _WithoutTitles(GenerateJsonSchema):
+    """Titles repeat the names in other words; models do without."""
+
+    def field_title_should_be_set(self, schema: object) -> bool:  # noqa: ARG002  # pydantic's signature
+        return False
+
+
+class TypedValidator:
+    """Validates by the types of a signature, with pydantic, in strict JSON mode."""
+
+    def __init__(self, adapter: TypeAdapter[dict[str, object]]) -> None:
+        self._validate = adapter.validator.validate_json
+
+    def validate(self, text: str, arguments: JsonObject) -> Mapping[str, object] | tuple[ArgumentIssue, ...]:  # noqa: ARG002
+        """See `Validator`."""
+        try:
+            return cast("dict[str, object]", self._validate(text, strict=True, extra="forbid"))
+        except ValidationError as error:
+            found = error.errors(include_url=False, include_context=False, include_input=False)
+            return tuple(
+                ArgumentIssue(_ISSUE_CODES.get(item["type"], "value"), item["msg"], json_path(item["loc"]))
+                for item in found[:MAX_ISSUES]
+            )
+
+
+class SchemaValidator:
+    """Validates by a JSON Schema, with jsonschema; the validator is built once, at the first call."""
+
+    def __init__(self, schema: JsonObject) -> None:
+        self._schema = schema
+
+    @cached_property
+    def _validator(self) -> jsonschema.protocols.Validator:
+        import jsonschema  # noqa: PLC0415  # costs as much as the rest of the package; only schema tools need it
+
+        kind = jsonschema.validators.validator_for(self._schema, default=jsonschema.Draft202012Validator)
+        return kind(self._schema)
+
+    def validate(self, text: str, arguments: JsonObject) -> Mapping[str, object] | tuple[ArgumentIssue, ...]:  # noqa: ARG002
+        """See `Validator`."""
+        if self._validator.is_valid(arguments):
+            return arguments
+        issues = []
+        for error in self._validator.iter_errors(arguments):
+            code = _ISSUE_CODES.get(str(error.validator), "value")
+            issues.append(ArgumentIssue(code, error.message, json_path(error.absolute_path)))
+            if len(issues) == MAX_ISSUES:
+                break
+        return tuple(issues)
+
+
+_ISSUE_CODES: Final = {
+    "missing": "missing_key",
+    "required": "missing_key",
+    "extra_forbidden": "unknown_key",
+    "additionalProperties": "unknown_key",
+    "unevaluatedProperties": "unknown_key",
+    "type": "type",
+    "int_type": "type",
+    "float_type": "type",
+    "string_type": "type",
+    "bool_type": "type",
+    "list_type": "type",
+    "dict_type": "type",
+}
+
+
+def json_path(location: Iterable[object]) -> str:
+    """Write a location as a JSON path: `$.items[0].city`."""
+    return "$" + "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in location)
+
+
+# -- functions ------------------------------------------------------------------------------
+
+
+def from_function(
+    function: Callable[..., object], described: Mapping[str, str]
+) -> tuple[JsonObject, Validator, Signature]:
+    """Describe a function's parameters.
+
+    Args:
+        function: Its type hints make the schema; `ToolContext` parameters are left out of it.
+        described: Descriptions of parameters, from the docstring.
+
+    Raises:
+        RegistrationError: A parameter cannot be described; the message names it and its annotation.
+    """
+    name = getattr(function, "__name__", type(function).__name__)
+    hints = _hints(function, name)
+    fields: dict[str, Any] = {}
+    defaults: dict[str, object] = {}
+    positional: list[str] = []
+    context: str | None = None
+    for parameter in _parameters(function, name):
+        annotation = hints.get(parameter.name, Any)
+        if _is_context(annotation):
+            context = parameter.name
+            continue
+        if parameter.kind is parameter.POSITIONAL_ONLY:
+            positional.append(parameter.name)
+        optional = parameter.default is not parameter.empty
+        if optional and (parameter.kind is parameter.POSITIONAL_ONLY or _is_mutable(parameter.default)):
+            defaults[parameter.name] = parameter.default
+        fields[parameter.name] = _field(annotation, parameter, described.get(parameter.name), optional=optional)
+    schema, adapter = _adapter(fields, name)
+    signature = Signature(positional=tuple(positional), context=context, defaults=defaults)
+    return schema, TypedValidator(adapter), signature
+
+
+def _parameters(function: Callable[..., object], name: str) -> Sequence[inspect.Parameter]:
+    parameters = list(inspect.signature(function).parameters.values())
+    for parameter in parameters:
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            raise RegistrationError(
+                f"tool {name!r}: parameter {parameter} cannot be described to a model;"
+                " name the parameters, or use Tool.from_json_schema"
+            )
+    return parameters
+
+
+def _hints(function: Callable[..., object], name: str) -> dict[str, Any]:
+    while isinstance(function, functools.partial):
+        function = function.func
+    target = function if inspect.isroutine(function) else type(function).__call__
+    plain = inspect.unwrap(target)
+    try:
+        return get_type_hints(plain, localns=_enclosed(plain), include_extras=True)
+    except (NameError, TypeError, AttributeError) as error:
+        raise RegistrationError(
+            f"tool {name!r}: an annotation cannot be resolved ({error}); {_UNION},"
+            " and their names must be importable from the function's module or enclosed by it"
+        ) from error
+
+
+def _enclosed(function: Callable[..., object]) -> dict[str, object]:
+    code, cells = getattr(function, "__code__", None), getattr(function, "__closure__", None)
+    if code is None or not cells:
+        return {}
+    return {name: cell.cell_contents for name, cell in zip(code.co_freevars, cells, strict=True) if _is_set(cell)}
+
+
+def _is_set(cell: types.CellType) -> bool:
+    try:
+        cell.cell_contents  # noqa: B018  # an unset cell raises
+    except ValueError:
+        return False
+    return True
+
+
+def is_context_parameter(function: Callable[..., object], parameter: inspect.Parameter) -> bool:
+    """Tell whether a parameter takes the `ToolContext`; annotations that cannot be resolved do not."""
+    try:
+        hints = _hints(function, "")
+    except RegistrationError:
+        return False
+    return _is_context(hints.get(parameter.name))
+
+
+def _is_context(annotation: object) -> bool:
+    bare = get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation
+    return bare is ToolContext or get_origin(bare) is ToolContext
+
+
+def _is_mutable(default: object) -> bool:
+    return not isinstance(default, str | bytes | int | float | bool | tuple | frozenset | type(None))
+
+
+def _field(annotation: Any, parameter: inspect.Parameter, description: str | None, *, optional: bool) -> Any:  # noqa: ANN401
+    extra: dict[str, Any] = {}
+    if optional:
+        try:
+            extra["default"] = to_jsonable_python(parameter.default)
+        except PydanticSerializationError:
+            extra = {}
+    described = annotation
+    if description is not None or extra:
+        # First, so that what the author wrote with Field(...) comes later and wins.
+        own = get_args(annotation) if get_origin(annotation) is Annotated else (annotation,)
+        ours = Field(description=description, json_schema_extra=extra or None)
+        described = Annotated[(own[0], ours, *own[1:])]
+    return NotRequired[described] if optional else described
+
+
+def _adapter(fields: dict[str, Any], name: str) -> tuple[JsonObject, TypeAdapter[dict[str, object]]]:
+    shape = TypedDict("Arguments", fields)  # type: ignore[operator]  # made at run time
+    shape.__pydantic_config__ = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)  # type: ignore[attr-defined]
+    try:
+        adapter: TypeAdapter[dict[str, object]] = TypeAdapter(shape)
+        schema = adapter.json_schema(schema_generator=_WithoutTitles)
+    except _SCHEMA_ERRORS as error:
+        raise RegistrationError(f"tool {name!r}: {_culprit(fields)}: {_UNION} ({_first_line(error)})") from error
+    schema.pop("title", None)
+    schema.setdefault("properties", {})
+    return close_objects(schema), adapter
+
+
+def _culprit(fields: dict[str, Any]) -> str:
+    for name, annotation in fields.items():
+        try:
+            TypeAdapter(annotation.__args__[0] if get_origin(annotation) is NotRequired else annotation).json_schema()
+        except _SCHEMA_ERRORS:
+            return f"parameter {name!r} has the type {annotation!r}"
+    return "the parameters cannot be described"
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).strip().split("\n", 1)[0]
+
+
+# -- JSON Schemas ---------------------------------------------------------------------------
+
+_COMBINATORS: Final = ("allOf", "anyOf", "oneOf", "if", "$ref", "dependentSchemas")
+_SAYS_OPEN: Final = ("additionalProperties", "unevaluatedProperties", "patternProperties")
+_SUBSCHEMAS: Final = ("items", "contains", "not", "additionalProperties", "unevaluatedProperties", "unevaluatedItems")
+_SUBSCHEMA_LISTS: Final = ("prefixItems",)
+_SUBSCHEMA_MAPS: Final = ("properties", "patternProperties", "$defs", "definitions")
+
+
+def from_json_schema(schema: Mapping[str, object], name: str) -> tuple[JsonObject, Validator]:
+    """Take a JSON Schema for an object (Draft 2020-12, or the draft that `$schema` names).
+
+    Objects that do not say otherwise are closed, here and in what models are told.
+
+    Raises:
+        RegistrationError: It is not a valid schema, not for an object, or refers to a place outside itself.
+    """
+    import jsonschema  # noqa: PLC0415  # see SchemaValidator
+
+    own = copy.deepcopy(dict(schema))
+    own.setdefault("type", "object")
+    own.setdefault("properties", {})
+    if own["type"] != "object":
+        raise RegistrationError(f"tool {name!r}: the input schema's type must be 'object', not {own['type']!r}")
+    kind = jsonschema.validators.validator_for(own, default=jsonschema.Draft202012Validator)
+    try:
+        kind.check_schema(own)
+    except jsonschema.SchemaError as error:
+        raise RegistrationError(
+            f"tool {name!r}: not a valid JSON Schema at {json_path(error.absolute_path)}: {error.message}"
+        ) from error
+    for reference in _references(own):
+        if not reference.startswith("#") or not _resolves(own, reference):
+            raise RegistrationError(
+                f"tool {name!r}: $ref {reference!r} does not point into the schema itself; nothing is ever fetched"
+            )
+    closed = close_objects(own)
+    return closed, SchemaValidator(closed)
+
+
+def close_objects(schema: JsonObject) -> JsonObject:
+    """Close every object with properties that does not say whether it is open.
+
+    Where a schema combines others, each of them sees only its own keys: the whole is closed with
+    `unevaluatedProperties`, and the branches stay as they are.
+    """
+    closed: JsonObject = dict(schema)
+    for key in _SUBSCHEMAS:
+        if isinstance(value := closed.get(key), dict):
+            closed[key] = close_objects(value)
+    for key in _SUBSCHEMA_LISTS:
+        if isinstance(value := closed.get(key), list):
+            closed[key] = [close_objects(item) if isinstance(item, dict) else item for item in value]
+    for key in _SUBSCHEMA_MAPS:
+        if isinstance(value := closed.get(key), dict):
+            closed[key] = {
+                name: close_objects(item) if isinstance(item, dict) else item for name, item in value.items()
+            }
+    if "properties" in closed and not any(key in closed for key in _SAYS_OPEN):
+        combined = any(key in closed for key in _COMBINATORS)
+        closed["unevaluatedProperties" if combined else "additionalProperties"] = False
+    return closed
+
+
+def _references(schema: object) -> list[str]:
+    found: list[str] = []
+    pending = [schema]
+    while pending:
+        item = pending.pop()
+        if isinstance(item, dict):
+            found += [item[key] for key in ("$ref", "$dynamicRef") if isinstance(item.get(key), str)]
+            pending.extend(item.values())
+        elif isinstance(item, list):
+            pending.extend(item)
+    return found
+
+
+def _resolves(schema: JsonObject, reference: str) -> bool:
+    if reference == "#":
+        return True
+    if not reference.startswith("#/"):
+        return any(item == reference[1:] for item in _anchors(schema))
+    place: object = schema
+    for step in reference[2:].split("/"):
+        key = step.replace("~1", "/").replace("~0", "~")
+        if not isinstance(place, dict) or key not in place:
+            return False
+        place = place[key]
+    return True
+
+
+def _anchors(schema: object) -> list[object]:
+    if isinstance(schema, dict):
+        own = [schema[key] for key in ("$anchor", "$dynamicAnchor") if key in schema]
+        return own + [anchor for value in schema.values() for anchor in _anchors(value)]
+    if isinstance(schema, list):
+        return [anchor for value in schema for anchor in _anchors(value)]
+    return []

@@ -1,0 +1,113 @@
+"""Attempts: the first one bare, further ones by the tool's policy, with tenacity."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypeAlias
+
+import anyio
+
+from toolrun._core.events import AttemptEnded, AttemptStarted
+from toolrun._core.exceptions import TryAgain
+from toolrun._core.outcomes import Failed, TimedOut
+from toolrun._core.retry import TRY_AGAIN
+
+if TYPE_CHECKING:
+    from tenacity import RetryCallState
+
+    from toolrun._core.events import Event
+    from toolrun._core.outcomes import Outcome
+    from toolrun._core.retry import Retry
+    from toolrun._core.seams import Executor, Job
+    from toolrun._core.tools import Tool
+
+Listener: TypeAlias = Callable[["Event"], None]
+MakeJob: TypeAlias = Callable[[int], "Job"]
+
+
+async def run_attempts(make_job: MakeJob, tool: Tool, executor: Executor, emit: Listener | None) -> Outcome:
+    """Run a call to its outcome: the same arguments and the same key on every attempt.
+
+    Args:
+        make_job: Makes the job for an attempt, counted from 1.
+        tool: Its policy decides on further attempts.
+        executor: Runs each of them; one that is durable retries by itself.
+        emit: Told of every start and end.
+    """
+    began = time.monotonic()
+    outcome = await _once(make_job(1), executor, emit)
+    policy = None if executor.durable else policy_after(tool, outcome)
+    if policy is None or policy.attempts == 1:
+        _ended(emit, tool, outcome, 1, None)
+        return outcome
+    return await _again(outcome, policy, make_job, tool, executor, emit, time.monotonic() - began)
+
+
+def policy_after(tool: Tool, outcome: Outcome) -> Retry | None:
+    """The policy for another attempt after this outcome; None if there is to be none.
+
+    A tool that raises `TryAgain` is run again whatever it declares; any other failure only if the tool's
+    `Retry` wants it.
+    """
+    if not isinstance(outcome, Failed | TimedOut):
+        return None
+    if isinstance(outcome.error, TryAgain):
+        return tool.retry or TRY_AGAIN
+    return tool.retry if tool.retry is not None and tool.retry.wants(outcome.error) else None
+
+
+async def _again(
+    first: Outcome,
+    policy: Retry,
+    make_job: MakeJob,
+    tool: Tool,
+    executor: Executor,
+    emit: Listener | None,
+    spent: float,
+) -> Outcome:
+    import tenacity  # noqa: PLC0415  # needed only after a failure; its import costs more than a turn
+
+    left = None if policy.timeout is None else max(policy.timeout - spent, 0.0)
+    stops = tenacity.stop_after_attempt(policy.attempts)
+    backoff = tenacity.wait_exponential_jitter(initial=policy.wait, max=policy.max_wait, jitter=policy.wait)
+
+    def wait(state: RetryCallState) -> float:
+        hinted = state.outcome.result().error if state.outcome is not None else None
+        after = hinted.after if isinstance(hinted, TryAgain) else None
+        return backoff(state) if after is None else after
+
+    def before_sleep(state: RetryCallState) -> None:
+        if state.outcome is not None and state.next_action is not None:
+            _ended(emit, tool, state.outcome.result(), state.attempt_number, state.next_action.sleep)
+
+    made = 0
+
+    async def attempt() -> Outcome:
+        nonlocal made
+        made += 1
+        return first if made == 1 else await _once(make_job(made), executor, emit)
+
+    retrying = tenacity.AsyncRetrying(
+        sleep=anyio.sleep,
+        stop=stops if left is None else tenacity.stop_any(stops, tenacity.stop_before_delay(left)),
+        wait=wait,
+        retry=tenacity.retry_if_result(lambda outcome: policy_after(tool, outcome) is not None),
+        before_sleep=before_sleep,
+        retry_error_callback=lambda state: state.outcome.result() if state.outcome is not None else first,
+    )
+    outcome = await retrying(attempt)
+    _ended(emit, tool, outcome, made, None)
+    return replace(outcome, attempts=made)
+
+
+async def _once(job: Job, executor: Executor, emit: Listener | None) -> Outcome:
+    if emit is not None:
+        emit(AttemptStarted(job.call.position, job.tool, job.attempt))
+    return await executor.execute(job)
+
+
+def _ended(emit: Listener | None, tool: Tool, outcome: Outcome, attempt: int, retry_in: float | None) -> None:
+    if emit is not None:
+        emit(AttemptEnded(outcome.call.position, tool.name, attempt, outcome.status, outcome.error, retry_in))

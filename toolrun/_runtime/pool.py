@@ -1,0 +1,41 @@
+"""A pool of workers that share one queue: a limit costs nothing, and a single call costs no task."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+import anyio
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Sequence
+
+T = TypeVar("T")
+
+
+async def run_pool(items: Sequence[T], work: Callable[[T], Awaitable[None]], *, workers: int) -> None:
+    """Do the work for every item, at most so many at once; items begin in order.
+
+    Raises:
+        BaseException: What `work` raises; the others are cancelled and awaited.
+    """
+    if len(items) <= 1:
+        for item in items:
+            await work(item)
+        return
+    queue = iter(items)
+
+    async def worker() -> None:
+        for item in queue:
+            await work(item)
+
+    try:
+        async with anyio.create_task_group() as group:
+            for _ in range(min(workers, len(items))):
+                group.start_soon(worker)
+    except BaseExceptionGroup as raised:
+        # A group of one says less than what is in it: Ctrl-C is Ctrl-C.
+        if interrupt := raised.subgroup(KeyboardInterrupt):
+            raise KeyboardInterrupt from interrupt
+        if len(raised.exceptions) == 1:
+            raise raised.exceptions[0] from raised
+        raise

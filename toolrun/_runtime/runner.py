@@ -1,0 +1,271 @@
+"""`Runner`: streams in, turns out. It owns every task that it starts."""
+
+from __future__ import annotations
+
+import functools
+from concurrent.futures import CancelledError
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Self
+from uuid import uuid4
+
+from anyio.from_thread import start_blocking_portal
+
+from toolrun._core.exceptions import RegistrationError, RunnerClosed
+from toolrun._core.policy import FinishPolicy
+from toolrun._core.repair import HookBinding, RepairBudget, bind
+from toolrun._runtime.events import RunStream
+from toolrun._runtime.session import TurnSession
+from toolrun._runtime.settings import Settings
+from toolrun.repairs import lossless
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from types import TracebackType
+
+    from anyio.from_thread import BlockingPortal
+
+    from toolrun._core.calls import ToolCall
+    from toolrun._core.registry import ToolRegistry
+    from toolrun._core.repair import RepairHook
+    from toolrun._core.seams import Executor, Wire
+    from toolrun._runtime.attempt import Listener
+    from toolrun._runtime.settings import OnStreamError
+    from toolrun._runtime.turn import Turn
+    from toolrun._stream import EndOfStream
+
+
+class Runner:
+    """Finalizes the calls of a stream, checks and repairs them, and runs what is fit.
+
+    Every client call gets exactly one outcome, in call order, whatever its siblings do. Use it as
+    `async with Runner(...)`, or as `with Runner(...)` and `run_sync` in code without an event loop.
+
+    Args:
+        registry: The tools and their repair hooks.
+        repairs: The chain of built-in hooks; hooks of your own can stand in it. Default:
+            `toolrun.repairs.lossless()`; `()` turns built-in repair off.
+        policy: What to make of a missing or doubtful finish.
+        budget: What repair may cost a call.
+        max_concurrency: Calls of one turn that run at once.
+        timeout: Seconds for an attempt of a tool that has no timeout of its own; None for no limit.
+        on_stream_error: What `run` does when the stream raises before its finish: `"raise"` `StreamInterrupted`,
+            or `"return"` the turn with incomplete calls.
+        close_stream: Close the source on every way out.
+        executor: Runs every call; by default async tools run in the loop and sync ones in worker threads.
+        run_id: Part of every key; by default a new random one.
+
+    Raises:
+        RegistrationError: A number makes no sense, or a hook is not callable.
+
+    Example:
+        >>> import toolrun
+        >>> registry = toolrun.ToolRegistry()
+        >>> @registry.tool
+        ... def add(a: int, b: int) -> int:
+        ...     return a + b
+        >>> call = {"id": "c1", "type": "function", "function": {"name": "add", "arguments": '{"a": 1, "b": 2}'}}
+        >>> response = {"choices": [{"message": {"tool_calls": [call]}, "finish_reason": "tool_calls"}]}
+        >>> with toolrun.Runner(registry) as runner:
+        ...     turn = runner.run_sync(response)
+        >>> turn.outcomes[0].status, turn.outcomes[0].value
+        ('succeeded', 3)
+    """
+
+    def __init__(
+        self,
+        registry: ToolRegistry,
+        *,
+        repairs: Iterable[RepairHook | HookBinding] | None = None,
+        policy: FinishPolicy | None = None,
+        budget: RepairBudget | None = None,
+        max_concurrency: int = 16,
+        timeout: float | None = 60.0,
+        on_stream_error: OnStreamError = "raise",
+        close_stream: bool = True,
+        executor: Executor | None = None,
+        run_id: str | None = None,
+    ) -> None:
+        """See the class."""
+        if max_concurrency < 1 or (timeout is not None and timeout <= 0):
+            raise RegistrationError("Runner needs max_concurrency >= 1 and a timeout > 0 or None")
+        chain = lossless() if repairs is None else repairs
+        self._settings = Settings(
+            registry=registry,
+            run_id=run_id or uuid4().hex,
+            policy=policy or FinishPolicy(),
+            repairs=tuple(hook if isinstance(hook, HookBinding) else bind(hook) for hook in chain),
+            budget=budget or RepairBudget(),
+            max_concurrency=max_concurrency,
+            timeout=timeout,
+            on_stream_error=on_stream_error,
+            close_stream=close_stream,
+            executor=executor,
+        )
+        self._stack = ExitStack()
+        self._portal: BlockingPortal | None = None
+        self._closed = False
+
+    @property
+    def run_id(self) -> str:
+        """Part of the key of every call that this runner runs."""
+        return self._settings.run_id
+
+    @property
+    def abandoned(self) -> int:
+        """How many worker threads still run for calls that timed out or were cancelled."""
+        return self._settings.thread.abandoned
+
+    async def run(
+        self,
+        source: object,
+        *,
+        deps: object = None,
+        wire: str | Wire = "auto",
+        end: EndOfStream = "auto",
+        turn_id: str | None = None,
+    ) -> Turn:
+        """Read a stream to its end and run its calls.
+
+        Args:
+            source: An SDK's stream, sync or async; any iterator of events, bytes or text; one whole response.
+            deps: Given to tools as `ToolContext.deps`.
+            wire: `"auto"`, a wire's name, or a `Wire`.
+            end: How the source ended; `"auto"` finds out.
+            turn_id: Part of the calls' keys; by default a new random one.
+
+        Returns:
+            The turn, with one outcome a client call, in call order.
+
+        Raises:
+            StreamInterrupted: The stream raised before its finish; nothing was started, `.turn` has what came.
+            UnknownWire: Nothing that came was recognised.
+            TypeError: `source` is not a source.
+            RunnerClosed: The runner's block was left.
+        """
+        return await self._session(deps, wire, turn_id).consume(source, end=end)
+
+    def stream(
+        self,
+        source: object,
+        *,
+        deps: object = None,
+        wire: str | Wire = "auto",
+        end: EndOfStream = "auto",
+        turn_id: str | None = None,
+    ) -> RunStream:
+        """The same as `run`, with its events: `async with runner.stream(...) as run: async for event in run: ...`.
+
+        Args:
+            source: As for `run`, as are the others.
+            deps: As for `run`.
+            wire: As for `run`.
+            end: As for `run`.
+            turn_id: As for `run`.
+
+        Raises:
+            RunnerClosed: The runner's block was left.
+        """
+
+        def make_session(emit: Listener) -> TurnSession:
+            return self._session(deps, wire, turn_id, emit)
+
+        return RunStream(make_session, source, end)
+
+    async def execute(
+        self, calls: Sequence[ToolCall], *, deps: object = None, wire: str | Wire = "auto", turn_id: str | None = None
+    ) -> Turn:
+        """Run calls that were finalized elsewhere, the same way.
+
+        Args:
+            calls: As `finalize` gives them.
+            deps: As for `run`.
+            wire: What `turn.messages()` writes; needed only for that.
+            turn_id: As for `run`.
+
+        Raises:
+            RunnerClosed: The runner's block was left.
+        """
+        return await self._session(deps, wire, turn_id).execute(calls)
+
+    def run_sync(
+        self,
+        source: object,
+        *,
+        deps: object = None,
+        wire: str | Wire = "auto",
+        end: EndOfStream = "auto",
+        turn_id: str | None = None,
+    ) -> Turn:
+        """`run` for code without an event loop; it blocks until the turn is done.
+
+        The runner keeps one event loop in a thread of its own for all calls inside its `with` block, so async
+        clients that tools hold on to stay usable. Inside a running loop it works too, and blocks that loop.
+
+        Args:
+            source: As for `run`, as are the others.
+            deps: As for `run`.
+            wire: As for `run`.
+            end: As for `run`.
+            turn_id: As for `run`.
+
+        Raises:
+            StreamInterrupted: As for `run`.
+            UnknownWire: As for `run`.
+            TypeError: As for `run`.
+            RunnerClosed: The runner's block was left.
+        """
+        self._check_open()
+        call = functools.partial(self.run, source, deps=deps, wire=wire, end=end, turn_id=turn_id)
+        if self._portal is not None:
+            return _call(self._portal, call)
+        with start_blocking_portal() as portal:
+            return _call(portal, call)
+
+    def __enter__(self) -> Self:
+        """Start the event loop that `run_sync` uses."""
+        self._check_open()
+        self._portal = self._stack.enter_context(start_blocking_portal())
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Stop it."""
+        self._closed = True
+        self._portal = None
+        self._stack.close()
+
+    async def __aenter__(self) -> Self:
+        """Use the event loop that is running."""
+        self._check_open()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Refuse further runs."""
+        self._closed = True
+
+    def _session(
+        self, deps: object, wire: str | Wire, turn_id: str | None, emit: Listener | None = None
+    ) -> TurnSession:
+        self._check_open()
+        return TurnSession(self._settings, deps=deps, wire=wire, turn_id=turn_id or uuid4().hex, emit=emit)
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise RunnerClosed("this runner's block was left; make a new Runner")
+
+
+def _call(portal: BlockingPortal, call: functools.partial[Turn]) -> Turn:
+    future = portal.start_task_soon(call)
+    try:
+        return future.result()
+    except BaseException:
+        # Ctrl-C, or a timeout raised in the caller's thread: the turn is cancelled, and awaited.
+        future.cancel()
+        try:
+            future.exception()
+        except CancelledError:
+            pass
+        raise

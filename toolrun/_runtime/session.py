@@ -1,0 +1,261 @@
+"""`TurnSession`: one turn from its source to its outcomes; the same for every entry of the runner."""
+
+from __future__ import annotations
+
+import inspect
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, cast
+
+import anyio
+import anyio.to_thread
+
+from toolrun._core import results
+from toolrun._core.context import ToolContext
+from toolrun._core.events import CallCompleted, CallFinalized, Diagnostic, RepairAnswered
+from toolrun._core.exceptions import StreamInterrupted
+from toolrun._core.flow import AskRepair, Execute, HookAnswer, Note, call_flow
+from toolrun._core.outcomes import Cancelled, Failed, Succeeded
+from toolrun._core.repair import digest
+from toolrun._core.response import CALL, Part, Response
+from toolrun._core.seams import Invocation, Job
+from toolrun._runtime.attempt import run_attempts
+from toolrun._runtime.pool import run_pool
+from toolrun._runtime.reading import read
+from toolrun._runtime.turn import Turn
+from toolrun._stream import StreamFinalizer, kind_of
+from toolrun._stream.finalizer import require_wire
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from toolrun._core.calls import ToolCall, ValidatedCall
+    from toolrun._core.events import Event
+    from toolrun._core.outcomes import Outcome
+    from toolrun._core.repair import HookBinding, RepairDecision, RepairRequest
+    from toolrun._core.seams import Executor, Wire
+    from toolrun._core.tools import Tool
+    from toolrun._runtime.attempt import Listener
+    from toolrun._runtime.settings import Settings
+    from toolrun._stream import EndOfStream
+
+
+class TurnSession:
+    """The state of one turn. Everything in it is keyed by position, never by a provider's id."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        deps: object,
+        wire: str | Wire,
+        turn_id: str,
+        emit: Listener | None = None,
+    ) -> None:
+        self._settings = settings
+        self._deps = deps
+        self._turn_id = turn_id
+        self._emit = emit
+        self._finalizer = StreamFinalizer(
+            wire,
+            policy=settings.policy,
+            deltas=emit is not None,
+            run_id=settings.run_id,
+            turn_id=turn_id,
+        )
+        self._wire_given = wire != "auto"
+        self._calls: tuple[ToolCall, ...] = ()
+        self._outcomes: dict[int, Outcome] = {}
+        self._started: set[int] = set()
+        self._diagnostics: list[Diagnostic] = []
+        self._fed = False
+        self._response: Response | None = None
+
+    # -- entries ----------------------------------------------------------------------------
+
+    async def consume(self, source: object, *, end: EndOfStream) -> Turn:
+        """Read a source, then run its calls.
+
+        Raises:
+            StreamInterrupted: It raised before a finish, and the settings say to raise.
+            UnknownWire: Nothing that came was recognised.
+            TypeError: It is not a source.
+        """
+        kind_of(source)
+        cause: Exception | None = None
+        try:
+            await read(source, self._feed, self._emit, close=self._settings.close_stream)
+        except Exception as error:  # noqa: BLE001  # whatever a source raises ends it
+            cause, end = error, "error"
+        self._close(end)
+        if cause is not None and not self._finalizer.ended:
+            await self._run(self._calls)
+            if self._settings.on_stream_error == "raise":
+                raise StreamInterrupted(
+                    f"the stream raised {type(cause).__name__} before its finish: {cause}", turn=self.turn()
+                ) from cause
+            return self.turn()
+        if self._fed and cause is None and not self._wire_given:
+            require_wire(self._finalizer)
+        await self._run(self._calls)
+        return self.turn()
+
+    async def execute(self, calls: Sequence[ToolCall]) -> Turn:
+        """Run calls that come from elsewhere, the same way."""
+        self._calls = tuple(replace(call, position=position) for position, call in enumerate(calls))
+        self._response = Response(parts=tuple(Part(CALL, {}, call.position) for call in self._calls))
+        await self._run(self._calls)
+        return self.turn()
+
+    def turn(self) -> Turn:
+        """The turn as it stands: calls without an outcome so far count as cancelled."""
+        calls = tuple(call for call in self._calls if call.choice == 0)
+        outcomes = tuple(
+            self._outcomes.get(call.position) or self._cancelled(call) for call in calls if not call.provider_executed
+        )
+        return Turn(
+            run_id=self._settings.run_id,
+            turn_id=self._turn_id,
+            wire=self._finalizer.wire,
+            response=self._finalizer.response if self._response is None else self._response,
+            calls=calls,
+            outcomes=outcomes,
+            diagnostics=tuple(self._diagnostics),
+        )
+
+    def abandon(self) -> None:
+        """Close what is still open after a cancellation, so that `turn` can be read."""
+        if not self._calls:
+            self._close("eof")
+
+    # -- reading ----------------------------------------------------------------------------
+
+    def _feed(self, event: object) -> Sequence[Event]:
+        self._fed = True
+        events = self._finalizer.feed(event)
+        for item in events:
+            if isinstance(item, Diagnostic):
+                self._diagnostics.append(item)
+        return events
+
+    def _close(self, end: EndOfStream) -> None:
+        events = self._finalizer.close(end)
+        self._calls = self._finalizer.calls
+        for event in events:
+            if isinstance(event, Diagnostic):
+                self._diagnostics.append(event)
+            self._tell(event)
+
+    # -- running ----------------------------------------------------------------------------
+
+    async def _run(self, calls: Sequence[ToolCall]) -> None:
+        """Every client call of choice 0 gets its outcome; those of other choices and of the provider have none."""
+        mine = [call for call in calls if call.choice == 0 and not call.provider_executed]
+
+        async def work(call: ToolCall) -> None:
+            siblings = tuple(other for other in mine if other is not call)
+            outcome = await self._drive(call, siblings)
+            self._outcomes[call.position] = outcome
+            self._tell(CallCompleted(call.position, outcome))
+
+        await run_pool(mine, work, workers=self._settings.max_concurrency)
+
+    async def _drive(self, call: ToolCall, siblings: tuple[ToolCall, ...]) -> Outcome:
+        settings = self._settings
+        flow = call_flow(
+            call, registry=settings.registry, chain=settings.chain, budget=settings.budget, siblings=siblings
+        )
+        try:
+            step = next(flow)
+            while True:
+                match step:
+                    case AskRepair(binding, request):
+                        step = flow.send(await self._ask(binding, request))
+                    case Note(record):
+                        self._tell(RepairAnswered(call.position, record))
+                        step = flow.send(None)
+                    case Execute(validated, tool):
+                        step = flow.send(await self._execute(validated, tool))
+        except StopIteration as done:
+            return cast("Outcome", done.value)
+
+    async def _ask(self, binding: HookBinding, request: RepairRequest) -> HookAnswer:
+        """Ask a hook. One that raises or takes too long is an answer too."""
+        began = time.monotonic()
+        decision: RepairDecision | None = None
+        failure: str | None = None
+        with anyio.move_on_after(request.seconds_left) as scope:
+            try:
+                decision = await _call_hook(binding, request)
+            except Exception as error:  # noqa: BLE001  # a hook cannot break a run
+                failure = f"the hook raised {type(error).__name__}: {error}"
+        if scope.cancelled_caught:
+            failure = f"the hook did not answer within {request.seconds_left:g} s"
+        return HookAnswer(decision, failure, time.monotonic() - began)
+
+    async def _execute(self, validated: ValidatedCall, tool: Tool) -> Outcome:
+        self._started.add(validated.call.position)
+        key = f"{self._settings.run_id}:{self._turn_id}:{validated.call.position}"
+        base = Job(
+            key=key,
+            tool=tool.name,
+            call=validated.call,
+            arguments=validated.text,
+            digest=digest(validated.text),
+            effect=tool.effect,
+            attempts=tool.retry.attempts if tool.retry else 1,
+            timeout=self._settings.timeout if tool.timeout == "default" else tool.timeout,
+        )
+
+        def make_job(attempt: int) -> Job:
+            context = ToolContext(deps=self._deps, call_id=validated.call.id, tool=tool.name, key=key, attempt=attempt)
+            return base.attempted(attempt, _invocation(tool, validated.bound, context))
+
+        outcome = await run_attempts(make_job, tool, self._settings.executor_for(tool), self._emit)
+        return _written_down(outcome)
+
+    def _cancelled(self, call: ToolCall) -> Cancelled:
+        started = call.position in self._started
+        doubt = "It had started and may have had an effect." if started else "It had not started."
+        return Cancelled(call=call, code="cancelled", message=f"The run was cancelled. {doubt}", started=started)
+
+    def _tell(self, event: Event) -> None:
+        if self._emit is not None:
+            self._emit(event)
+
+
+async def _call_hook(binding: HookBinding, request: RepairRequest) -> Any:  # noqa: ANN401  # a hook may answer anything
+    """Built-in hooks are quick and run in place, async ones too; any other gets a worker thread."""
+    if binding.builtin or _is_async(binding.hook):
+        answer = binding.hook(request)
+    else:
+        answer = await anyio.to_thread.run_sync(binding.hook, request, abandon_on_cancel=True)
+    return await answer if inspect.isawaitable(answer) else answer
+
+
+def _is_async(hook: object) -> bool:
+    return inspect.iscoroutinefunction(hook) or inspect.iscoroutinefunction(getattr(hook, "__call__", None))  # noqa: B004
+
+
+def _invocation(tool: Tool, bound: Mapping[str, object], context: ToolContext[Any]) -> Invocation:
+    args, kwargs = tool.bind(bound, context)
+    return Invocation(tool.function, args, kwargs, tool.is_async)
+
+
+def _written_down(outcome: Outcome) -> Outcome:
+    """Write a result as the text that the model gets; one that cannot be written is a failure that ran."""
+    if not isinstance(outcome, Succeeded):
+        return outcome
+    try:
+        return outcome.told(results.value_text(outcome.value))
+    except ValueError as error:
+        return Failed(
+            call=outcome.call,
+            value=outcome.value,
+            error=error,
+            code="unserialisable",
+            message="The tool ran, but its result cannot be written down as JSON.",
+            attempts=outcome.attempts,
+            started=True,
+            key=outcome.key,
+        )

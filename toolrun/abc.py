@@ -1,0 +1,31 @@
+"""The seams, on one page: what you can put in the place of what comes with the library.
+
+* `RepairHook`: answers a `RepairRequest` with `Repaired`, `Renamed`, `Refuse` or None.
+* `Executor`: one verb, `execute(job)`, that gives an `Outcome`.
+* `Wire`: reads a provider's events into a `Sink`, and writes its history.
+"""
+
+from toolrun._core.outcomes import Outcome
+from toolrun._core.repair import Fault, HookBinding, Refuse, Renamed, Repaired, RepairHook, RepairRequest
+from toolrun._core.response import Part, Response
+from toolrun._core.seams import Decode, Executor, Invocation, Job, Sink, ToolResult, Wire
+
+__all__ = [
+    "Decode",
+    "Executor",
+    "Fault",
+    "HookBinding",
+    "Invocation",
+    "Job",
+    "Outcome",
+    "Part",
+    "Refuse",
+    "Renamed",
+    "RepairHook",
+    "RepairRequest",
+    "Repaired",
+    "Response",
+    "Sink",
+    "ToolResult",
+    "Wire",
+]
