@@ -9,12 +9,12 @@ The rules, by the method that holds each:
 * a name is set, not appended: `_set_name`
 * an identical resend of complete arguments is dropped: `_is_resend`
 * halves of surrogate pairs are joined: `_Slot.text`, `_hold_surrogate`
-* finish × text: `_finalize`, with the table in `policy`
+* finish and text: `_finalize`, with the table in `policy`
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from toolrun._core.calls import CallStatus, ToolCall
 from toolrun._core.events import ArgumentsReplaced, CallDelta, CallFinalized, CallStarted, Diagnostic, TextDelta
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from toolrun._core.calls import CallKind
-    from toolrun._core.events import StreamEvent
+    from toolrun._core.events import StreamEvent, TextKind
     from toolrun._core.policy import FinishPolicy
     from toolrun._core.records import JsonObject
     from toolrun._core.response import BlockKey
@@ -37,6 +37,9 @@ MAX_CALL_CHARACTERS: Final = 16_000_000
 
 MAX_CALLS: Final = 1_000
 """Calls of one response; those after it are merged into one call that never runs."""
+
+_Place: TypeAlias = int | tuple[int, int | None] | None
+"""An index of choice 0 as it is, for speed; else the choice and the index."""
 
 _ABSENT: Final = frozenset(("", "null", "None"))
 
@@ -108,7 +111,7 @@ class Assembler:
         self._make_id = make_id
         self._deltas = deltas
         self._slots: list[_Slot] = []
-        self._at: dict[int | None | tuple[int, int | None], _Slot] = {}
+        self._at: dict[_Place, _Slot] = {}
         self._by_id: dict[tuple[int, str], _Slot] = {}
         self._recent: dict[int, _Slot] = {}
         self._blocks: dict[tuple[int, BlockKey], _Block] = {}
@@ -168,12 +171,12 @@ class Assembler:
 
         `placeholder` is the argument text to use if no delta follows.
         """
-        id = _present(id)
-        known = self._by_id.get((choice, id)) if id else None
+        known_id = _present(id)
+        known = self._by_id.get((choice, known_id)) if known_id else None
         if known is not None and known.name == (name or None) and not known.is_complete():
             slot = known
         else:
-            slot = self._open(choice, index, id, name or None, provider_executed=provider_executed)
+            slot = self._open(choice, index, known_id, name or None, provider_executed=provider_executed)
         slot.kind = kind
         slot.placeholder = placeholder
         self._at[(choice, index) if choice else index] = slot
@@ -219,7 +222,7 @@ class Assembler:
         key: BlockKey,
         field: str,
         text: str,
-        kind: Literal["text", "reasoning", "refusal"] | None = None,
+        kind: TextKind | None = None,
     ) -> None:
         """Text for a field of a block; `kind` None keeps it from user interfaces."""
         self._block(choice, key).texts.setdefault(field, []).append(text)

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from toolrun._core.records import RepairRecord
 
 
+TextKind: TypeAlias = Literal["text", "reasoning", "refusal"]
+"""The answer itself, thinking about it, or declining it."""
+
+
 @dataclass(slots=True)
 class CallStarted:
     """The first sign of a call. Name and id are what is known so far; `CallFinalized` has the last word."""
@@ -57,7 +61,7 @@ class TextDelta:
     """Text of the answer beside the calls; `kind` tells the answer from reasoning and refusal."""
 
     text: str
-    kind: Literal["text", "reasoning", "refusal"] = "text"
+    kind: TextKind = "text"
     choice: int = 0
 
 

@@ -38,7 +38,9 @@ _CONSTANT: Final = re.compile(r"-?(?:NaN|Infinity)")
 
 # Digits to 0, exponents to e, so that one substring search finds what may overflow to infinity: an
 # exponent of three digits or more, or a run of 200 digits (with e99 that is still below 1.8e308).
-_NUMBER_SHAPE: Final = bytes(0x30 if 0x30 <= byte <= 0x39 else 0x65 if byte in b"eE" else byte for byte in range(256))
+_NUMBER_SHAPE: Final = bytes(
+    ord("0") if byte in b"0123456789" else ord("e") if byte in b"eE" else byte for byte in range(256)
+)
 _LONG_DIGITS: Final = b"0" * 200
 _LONG_EXPONENT: Final = b"0e000"
 

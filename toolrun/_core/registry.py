@@ -52,7 +52,7 @@ class ToolRegistry:
     def tool(self, function: Callable[P, R], /) -> Callable[P, R]: ...
     @overload
     def tool(
-        self, *, name: str | None = None, description: str | None = None, **options: Unpack[ToolOptions]
+        self, /, *, name: str | None = None, description: str | None = None, **options: Unpack[ToolOptions]
     ) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
     def tool(
         self,
@@ -153,6 +153,7 @@ class ToolRegistry:
     @overload
     def repair(
         self,
+        /,
         *,
         on: str | Iterable[str] | None = None,
         tools: str | Iterable[str] | None = None,

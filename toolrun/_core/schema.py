@@ -13,13 +13,24 @@ import types
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Any, Final, Protocol, cast, get_args, get_origin, get_type_hints
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    Final,
+    NotRequired,
+    Protocol,
+    cast,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from pydantic import ConfigDict, Field, PydanticUserError, TypeAdapter, ValidationError
-from pydantic.errors import PydanticSchemaGenerationError
-from pydantic.json_schema import GenerateJsonSchema, PydanticInvalidForJsonSchema
+from pydantic.errors import PydanticInvalidForJsonSchema, PydanticSchemaGenerationError
+from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import PydanticSerializationError, to_jsonable_python
-from typing_extensions import NotRequired, TypedDict
+from typing_extensions import TypedDict  # typing's own has no fields that pydantic can read before 3.12
 
 from toolrun._core.context import ToolContext
 from toolrun._core.exceptions import RegistrationError
@@ -28,7 +39,7 @@ from toolrun._core.records import ArgumentIssue
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    import jsonschema
+    from jsonschema.protocols import Validator as JsonSchemaValidator
 
     from toolrun._core.records import JsonObject
 
@@ -110,18 +121,18 @@ class SchemaValidator:
         self._schema = schema
 
     @cached_property
-    def _validator(self) -> jsonschema.protocols.Validator:
-        import jsonschema  # noqa: PLC0415  # costs as much as the rest of the package; only schema tools need it
+    def _validator(self) -> JsonSchemaValidator:
+        from jsonschema import Draft202012Validator, validators  # noqa: PLC0415  # dear to import; few tools need it
 
-        kind = jsonschema.validators.validator_for(self._schema, default=jsonschema.Draft202012Validator)
-        return kind(self._schema)
+        return validators.validator_for(self._schema, default=Draft202012Validator)(self._schema)
 
     def validate(self, text: str, arguments: JsonObject) -> Mapping[str, object] | tuple[ArgumentIssue, ...]:  # noqa: ARG002
         """See `Validator`."""
-        if self._validator.is_valid(arguments):
+        instance: Any = arguments
+        if self._validator.is_valid(instance):
             return arguments
         issues = []
-        for error in self._validator.iter_errors(arguments):
+        for error in self._validator.iter_errors(instance):
             code = _ISSUE_CODES.get(str(error.validator), "value")
             issues.append(ArgumentIssue(code, error.message, json_path(error.absolute_path)))
             if len(issues) == MAX_ISSUES:
@@ -245,7 +256,7 @@ def _is_mutable(default: object) -> bool:
     return not isinstance(default, str | bytes | int | float | bool | tuple | frozenset | type(None))
 
 
-def _field(annotation: Any, parameter: inspect.Parameter, description: str | None, *, optional: bool) -> Any:  # noqa: ANN401
+def _field(annotation: Any, parameter: inspect.Parameter, description: str | None, *, optional: bool) -> Any:
     extra: dict[str, Any] = {}
     if optional:
         try:
@@ -262,10 +273,11 @@ def _field(annotation: Any, parameter: inspect.Parameter, description: str | Non
 
 
 def _adapter(fields: dict[str, Any], name: str) -> tuple[JsonObject, TypeAdapter[dict[str, object]]]:
-    shape = TypedDict("Arguments", fields)  # type: ignore[operator]  # made at run time
-    shape.__pydantic_config__ = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)  # type: ignore[attr-defined]
+    make = cast("Callable[..., Any]", TypedDict)  # made at run time, which type checkers do not follow
+    shape = make("Arguments", fields)
+    shape.__pydantic_config__ = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
     try:
-        adapter: TypeAdapter[dict[str, object]] = TypeAdapter(shape)
+        adapter = cast("TypeAdapter[dict[str, object]]", TypeAdapter(shape))
         schema = adapter.json_schema(schema_generator=_WithoutTitles)
     except _SCHEMA_ERRORS as error:
         raise RegistrationError(f"tool {name!r}: {_culprit(fields)}: {_UNION} ({_first_line(error)})") from error
@@ -304,17 +316,17 @@ def from_json_schema(schema: Mapping[str, object], name: str) -> tuple[JsonObjec
     Raises:
         RegistrationError: It is not a valid schema, not for an object, or refers to a place outside itself.
     """
-    import jsonschema  # noqa: PLC0415  # see SchemaValidator
+    from jsonschema import Draft202012Validator, SchemaError, validators  # noqa: PLC0415  # see SchemaValidator
 
     own = copy.deepcopy(dict(schema))
     own.setdefault("type", "object")
     own.setdefault("properties", {})
     if own["type"] != "object":
         raise RegistrationError(f"tool {name!r}: the input schema's type must be 'object', not {own['type']!r}")
-    kind = jsonschema.validators.validator_for(own, default=jsonschema.Draft202012Validator)
+    kind = validators.validator_for(own, default=Draft202012Validator)
     try:
         kind.check_schema(own)
-    except jsonschema.SchemaError as error:
+    except SchemaError as error:
         raise RegistrationError(
             f"tool {name!r}: not a valid JSON Schema at {json_path(error.absolute_path)}: {error.message}"
         ) from error

@@ -5,10 +5,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol, TypeAlias
 
 if TYPE_CHECKING:
     from toolrun._core.calls import CallKind, Effect, ToolCall
+    from toolrun._core.events import TextKind
     from toolrun._core.outcomes import Outcome
     from toolrun._core.records import JsonObject
     from toolrun._core.response import BlockKey, Response
@@ -45,7 +46,7 @@ class Sink(Protocol):
         key: BlockKey,
         field: str,
         text: str,
-        kind: Literal["text", "reasoning", "refusal"] | None = None,
+        kind: TextKind | None = None,
     ) -> None: ...
     def block_item(self, choice: int, key: BlockKey, field: str, item: object) -> None: ...
     def finish(self, choice: int, reason: str | None) -> None: ...

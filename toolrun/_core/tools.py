@@ -144,7 +144,7 @@ class Tool:
         summary, described = _read_docstring(inspect.getdoc(own))
         input_schema, validator, signature = schema.from_function(function, described)
         definition = ToolDefinition(
-            name=_checked_name(name or getattr(own, "__name__", ""), function),
+            name=_checked_name(name or str(getattr(own, "__name__", "")), function),
             description=summary if description is None else description,
             input_schema=input_schema,
         )

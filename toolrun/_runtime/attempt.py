@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -82,6 +82,9 @@ async def _again(
         if state.outcome is not None and state.next_action is not None:
             _ended(emit, tool, state.outcome.result(), state.attempt_number, state.next_action.sleep)
 
+    def again(outcome: Outcome) -> bool:
+        return policy_after(tool, outcome) is not None
+
     made = 0
 
     async def attempt() -> Outcome:
@@ -93,11 +96,11 @@ async def _again(
         sleep=anyio.sleep,
         stop=stops if left is None else tenacity.stop_any(stops, tenacity.stop_before_delay(left)),
         wait=wait,
-        retry=tenacity.retry_if_result(lambda outcome: policy_after(tool, outcome) is not None),
+        retry=tenacity.retry_if_result(again),
         before_sleep=before_sleep,
         retry_error_callback=lambda state: state.outcome.result() if state.outcome is not None else first,
     )
-    outcome = await retrying(attempt)
+    outcome: Outcome = await retrying(attempt)
     _ended(emit, tool, outcome, made, None)
     return replace(outcome, attempts=made)
 

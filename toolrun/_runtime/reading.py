@@ -46,7 +46,9 @@ async def read(source: object, feed: Feed, emit: Listener | None, *, close: bool
                 async for event in cast("AsyncIterable[object]", source):
                     _tell(emit, feed(event))
             case SourceKind.SYNC:
-                await anyio.to_thread.run_sync(_pump, source, feed, emit, abandon_on_cancel=True)
+                await anyio.to_thread.run_sync(
+                    _pump, cast("Iterable[object]", source), feed, emit, abandon_on_cancel=True
+                )
     finally:
         if close and kind in (SourceKind.SYNC, SourceKind.ASYNC):
             await _close(source)
@@ -73,10 +75,10 @@ async def _close(source: object) -> None:
     with anyio.move_on_after(_CLOSE_SECONDS, shield=True):
         try:
             if inspect.iscoroutinefunction(closer) or inspect.isasyncgen(source):
-                await cast("Callable[[], object]", closer)()  # type: ignore[misc]
-            else:
+                closed = closer()
+            else:  # a sync close may wait for the network
                 closed = await anyio.to_thread.run_sync(closer, abandon_on_cancel=True)
-                if inspect.isawaitable(closed):
-                    await closed
+            if inspect.isawaitable(closed):
+                await closed
         except Exception:  # noqa: BLE001, S110  # the source is not needed any more; what it was for is done
             pass

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import functools
 from concurrent.futures import CancelledError
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Self
 from uuid import uuid4
 
@@ -19,7 +18,7 @@ from toolrun._runtime.settings import Settings
 from toolrun.repairs import lossless
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Awaitable, Callable, Iterable, Sequence
     from types import TracebackType
 
     from anyio.from_thread import BlockingPortal
@@ -215,11 +214,14 @@ class Runner:
             RunnerClosed: The runner's block was left.
         """
         self._check_open()
-        call = functools.partial(self.run, source, deps=deps, wire=wire, end=end, turn_id=turn_id)
+
+        async def run() -> Turn:
+            return await self.run(source, deps=deps, wire=wire, end=end, turn_id=turn_id)
+
         if self._portal is not None:
-            return _call(self._portal, call)
+            return _call(self._portal, run)
         with start_blocking_portal() as portal:
-            return _call(portal, call)
+            return _call(portal, run)
 
     def __enter__(self) -> Self:
         """Start the event loop that `run_sync` uses."""
@@ -257,15 +259,13 @@ class Runner:
             raise RunnerClosed("this runner's block was left; make a new Runner")
 
 
-def _call(portal: BlockingPortal, call: functools.partial[Turn]) -> Turn:
-    future = portal.start_task_soon(call)
+def _call(portal: BlockingPortal, run: Callable[[], Awaitable[Turn]]) -> Turn:
+    future = portal.start_task_soon(run)
     try:
         return future.result()
     except BaseException:
         # Ctrl-C, or a timeout raised in the caller's thread: the turn is cancelled, and awaited.
         future.cancel()
-        try:
+        with suppress(CancelledError):
             future.exception()
-        except CancelledError:
-            pass
         raise

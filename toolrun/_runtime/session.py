@@ -12,7 +12,7 @@ import anyio.to_thread
 
 from toolrun._core import results
 from toolrun._core.context import ToolContext
-from toolrun._core.events import CallCompleted, CallFinalized, Diagnostic, RepairAnswered
+from toolrun._core.events import CallCompleted, Diagnostic, RepairAnswered
 from toolrun._core.exceptions import StreamInterrupted
 from toolrun._core.flow import AskRepair, Execute, HookAnswer, Note, call_flow
 from toolrun._core.outcomes import Cancelled, Failed, Succeeded
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from toolrun._core.events import Event
     from toolrun._core.outcomes import Outcome
     from toolrun._core.repair import HookBinding, RepairDecision, RepairRequest
-    from toolrun._core.seams import Executor, Wire
+    from toolrun._core.seams import Wire
     from toolrun._core.tools import Tool
     from toolrun._runtime.attempt import Listener
     from toolrun._runtime.settings import Settings
@@ -224,7 +224,7 @@ class TurnSession:
             self._emit(event)
 
 
-async def _call_hook(binding: HookBinding, request: RepairRequest) -> Any:  # noqa: ANN401  # a hook may answer anything
+async def _call_hook(binding: HookBinding, request: RepairRequest) -> Any:
     """Built-in hooks are quick and run in place, async ones too; any other gets a worker thread."""
     if binding.builtin or _is_async(binding.hook):
         answer = binding.hook(request)

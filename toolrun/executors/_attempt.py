@@ -42,7 +42,7 @@ async def attempt(job: Job, run: Callable[[], Awaitable[object]]) -> Outcome:
             return Succeeded(call=job.call, value=await run(), attempts=job.attempt, started=True, key=job.key)
     except (KeyboardInterrupt, GeneratorExit):
         raise
-    except BaseException as error:  # noqa: BLE001  # whatever a tool raises is its failure
+    except BaseException as error:  # whatever a tool raises is its failure
         if not isinstance(error, Exception) and cancelled_from_outside():
             raise
         if not scope.cancel_called:

@@ -21,7 +21,7 @@ _BARE: Final = re.compile(rf"({_BLANK})(\{{.*\}})({_BLANK})", re.DOTALL)
 
 
 def outer_noise(request: RepairRequest) -> Repaired | None:
-    """Take off invisible characters and one code fence around one object.
+    r"""Take off invisible characters and one code fence around one object.
 
     Refuses a text with a second fence: which of two blocks was meant is a guess.
 
@@ -35,9 +35,9 @@ def outer_noise(request: RepairRequest) -> Repaired | None:
         ...     answer = outer_noise(RepairRequest(call=call, fault=Fault.PARSE, text=raw))
         ...     return answer and answer.text
         >>> fence = "`" * 3
-        >>> ask(f'{fence}json\\n{{"a": 1}}\\n{fence}')
+        >>> ask(f'{fence}json\n{{"a": 1}}\n{fence}')
         '{"a": 1}'
-        >>> ask(f'{fence}json\\n{{"a": 1}}\\n{fence}\\n{fence}json\\n{{"a": 2}}\\n{fence}')
+        >>> ask(f'{fence}json\n{{"a": 1}}\n{fence}\n{fence}json\n{{"a": 2}}\n{fence}')
     """
     text = request.text
     found = _FENCED.fullmatch(text) or _BARE.fullmatch(text)

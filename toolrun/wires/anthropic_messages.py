@@ -6,7 +6,7 @@ nothing: a call that was cut before its first byte stops too.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final
 
 from toolrun.wires._history import history_arguments, history_name
 from toolrun.wires._reading import as_index, as_name, as_text, error_message, fields, items, plain, plain_object
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from toolrun._core.calls import ToolCall
+    from toolrun._core.events import TextKind
     from toolrun._core.records import JsonObject
     from toolrun._core.response import Response
     from toolrun._core.seams import Decode, Sink, ToolResult
@@ -22,12 +23,12 @@ if TYPE_CHECKING:
 _CLIENT_CALL: Final = "tool_use"
 _PROVIDER_CALLS: Final = frozenset(("server_tool_use", "mcp_tool_use"))
 _CALL_KEYS: Final = frozenset(("type", "id", "name", "input"))
-_TEXT_DELTAS: Final[dict[str, tuple[str, Literal["text", "reasoning"] | None]]] = {
+_TEXT_DELTAS: Final[dict[str, tuple[str, TextKind | None]]] = {
     "text_delta": ("text", "text"),
     "thinking_delta": ("thinking", "reasoning"),
     "signature_delta": ("signature", None),
 }
-_GROWING: Final = ("text", "thinking", "signature")
+_GROWING: Final[dict[str, TextKind | None]] = {"text": "text", "thinking": "reasoning", "signature": None}
 
 
 class AnthropicMessages:
@@ -165,8 +166,7 @@ class _Decoder:
         citations = told.pop("citations", None)
         self._sink.block(0, index, told)
         for field, text in grown.items():
-            shown = {"text": "text", "thinking": "reasoning"}.get(field)
-            self._sink.block_text(0, index, field, text, shown)  # type: ignore[arg-type]  # the values above
+            self._sink.block_text(0, index, field, text, _GROWING[field])
         for citation in items(citations):
             self._sink.block_item(0, index, "citations", citation)
 

@@ -6,7 +6,7 @@ helper, legacy `function_call`s, and tools that the provider ran itself (`execut
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final
 
 from toolrun.wires._history import history_name, history_text
 from toolrun.wires._reading import as_index, as_name, as_text, error_message, fields, items, plain, plain_object
@@ -15,13 +15,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from toolrun._core.calls import ToolCall
+    from toolrun._core.events import TextKind
     from toolrun._core.records import JsonObject
     from toolrun._core.response import Response
     from toolrun._core.seams import Decode, Sink, ToolResult
 
 _MESSAGE: Final = "message"
 _CALL_KEYS: Final = frozenset(("index", "id", "type", "function", "custom"))
-_TEXT_FIELDS: Final[dict[str, Literal["text", "reasoning", "refusal"]]] = {
+_TEXT_FIELDS: Final[dict[str, TextKind]] = {
     "content": "text",
     "reasoning_content": "reasoning",
     "reasoning": "reasoning",
@@ -138,12 +139,13 @@ class _Decoder:
         index = as_index(call.get("index"))
         custom = call.get("custom") if call.get("function") is None else None
         body = fields(call.get("function") if custom is None else custom)
-        id = as_name(call.get("id"))
+        call_id = as_name(call.get("id"))
         name = as_name(body.get("name"))
         if custom is not None and (name or not self._sink.has_call(choice, index)):
-            self._sink.tool_open(choice, index, id, name, kind="custom")
-        self._tool_delta(choice, index, id, name, as_text(body.get("arguments" if custom is None else "input")))
-        if (id or name) and (extra := call.keys() - _CALL_KEYS):
+            self._sink.tool_open(choice, index, call_id, name, kind="custom")
+        text = as_text(body.get("arguments" if custom is None else "input"))
+        self._tool_delta(choice, index, call_id, name, text)
+        if (call_id or name) and (extra := call.keys() - _CALL_KEYS):
             self._sink.tool_extra(choice, {key: plain(call[key]) for key in extra if call[key] is not None})
 
     def legacy_call(self, choice: int, _field: str, call: object) -> None:
