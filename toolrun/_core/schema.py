@@ -28,7 +28,6 @@ from typing import (
 
 from pydantic import ConfigDict, Field, PydanticUserError, TypeAdapter, ValidationError
 from pydantic.errors import PydanticInvalidForJsonSchema, PydanticSchemaGenerationError
-from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 from typing_extensions import TypedDict  # typing's own has no fields that pydantic can read before 3.12
 
@@ -40,6 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from jsonschema.protocols import Validator as JsonSchemaValidator
+    from pydantic.json_schema import GenerateJsonSchema
 
     from toolrun._core.records import JsonObject
 
@@ -89,11 +89,17 @@ class Signature:
         return tuple(keywords.pop(name) for name in self.positional if name in keywords), keywords
 
 
-class _WithoutTitles(GenerateJsonSchema):
-    """Titles repeat the names in other words; models do without."""
+@functools.cache
+def _schema_generator() -> type[GenerateJsonSchema]:
+    from pydantic.json_schema import GenerateJsonSchema  # noqa: PLC0415  # dear to import; needed to declare tools
 
-    def field_title_should_be_set(self, schema: object) -> bool:  # noqa: ARG002  # pydantic's signature
-        return False
+    class WithoutTitles(GenerateJsonSchema):
+        """Titles repeat the names in other words; models do without."""
+
+        def field_title_should_be_set(self, schema: object) -> bool:  # noqa: ARG002  # pydantic's signature
+            return False
+
+    return WithoutTitles
 
 
 class TypedValidator:
@@ -278,7 +284,7 @@ def _adapter(fields: dict[str, Any], name: str) -> tuple[JsonObject, TypeAdapter
     shape.__pydantic_config__ = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
     try:
         adapter = cast("TypeAdapter[dict[str, object]]", TypeAdapter(shape))
-        schema = adapter.json_schema(schema_generator=_WithoutTitles)
+        schema = adapter.json_schema(schema_generator=_schema_generator())
     except _SCHEMA_ERRORS as error:
         raise RegistrationError(f"tool {name!r}: {_culprit(fields)}: {_UNION} ({_first_line(error)})") from error
     schema.pop("title", None)

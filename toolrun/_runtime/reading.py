@@ -7,7 +7,6 @@ from collections.abc import AsyncIterable, Callable, Iterable
 from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
 import anyio
-import anyio.from_thread
 import anyio.to_thread
 
 from toolrun._stream import SourceKind, kind_of
@@ -55,6 +54,8 @@ async def read(source: object, feed: Feed, emit: Listener | None, *, close: bool
 
 
 def _pump(source: Iterable[object], feed: Feed, emit: Listener | None) -> None:
+    import anyio.from_thread  # noqa: PLC0415  # it imports asyncio, which a program on trio may never need
+
     for event in source:
         events = feed(event)
         anyio.from_thread.check_cancelled()

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from concurrent.futures import CancelledError
-from contextlib import ExitStack, suppress
+import functools
+import threading
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Self
 from uuid import uuid4
-
-from anyio.from_thread import start_blocking_portal
 
 from toolrun._core.exceptions import RegistrationError, RunnerClosed
 from toolrun._core.policy import FinishPolicy
@@ -19,6 +18,7 @@ from toolrun.repairs import lossless
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Sequence
+    from contextlib import AbstractContextManager
     from types import TracebackType
 
     from anyio.from_thread import BlockingPortal
@@ -214,19 +214,16 @@ class Runner:
             RunnerClosed: The runner's block was left.
         """
         self._check_open()
-
-        async def run() -> Turn:
-            return await self.run(source, deps=deps, wire=wire, end=end, turn_id=turn_id)
-
+        call = functools.partial(self.run, source, deps=deps, wire=wire, end=end, turn_id=turn_id)
         if self._portal is not None:
-            return _call(self._portal, run)
-        with start_blocking_portal() as portal:
-            return _call(portal, run)
+            return _run_in(self._portal, call)
+        with _start_portal() as portal:
+            return _run_in(portal, call)
 
     def __enter__(self) -> Self:
         """Start the event loop that `run_sync` uses."""
         self._check_open()
-        self._portal = self._stack.enter_context(start_blocking_portal())
+        self._portal = self._stack.enter_context(_start_portal())
         return self
 
     def __exit__(
@@ -259,13 +256,26 @@ class Runner:
             raise RunnerClosed("this runner's block was left; make a new Runner")
 
 
-def _call(portal: BlockingPortal, run: Callable[[], Awaitable[Turn]]) -> Turn:
+def _start_portal() -> AbstractContextManager[BlockingPortal]:
+    from anyio.from_thread import start_blocking_portal  # noqa: PLC0415  # it imports asyncio
+
+    return start_blocking_portal()
+
+
+def _run_in(portal: BlockingPortal, call: Callable[[], Awaitable[Turn]]) -> Turn:
+    ended = threading.Event()
+
+    async def run() -> Turn:
+        try:
+            return await call()
+        finally:
+            ended.set()
+
     future = portal.start_task_soon(run)
     try:
         return future.result()
     except BaseException:
         # Ctrl-C, or a timeout raised in the caller's thread: the turn is cancelled, and awaited.
-        future.cancel()
-        with suppress(CancelledError):
-            future.exception()
+        if future.cancel():
+            ended.wait()
         raise

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import math
+import sys
 from typing import TYPE_CHECKING
 
 import anyio
-import sniffio
 
 from toolrun._core import results
 from toolrun._core.exceptions import ToolrunError
@@ -55,9 +54,13 @@ def cancelled_from_outside() -> bool:
     """Tell whether a scope around this task, or the task itself, is being cancelled."""
     if anyio.current_effective_deadline() == -math.inf:
         return True
-    if sniffio.current_async_library() != "asyncio":
+    asyncio = sys.modules.get("asyncio")
+    if asyncio is None:
         return False
-    task = asyncio.current_task()
+    try:
+        task = asyncio.current_task()
+    except RuntimeError:  # another event loop than asyncio's
+        return False
     return task is not None and task.cancelling() > 0
 
 
