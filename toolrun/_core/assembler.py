@@ -120,6 +120,7 @@ class Assembler:
         self._finish: dict[int, str] = {}
         self._usage: JsonObject = {}
         self._error: str | None = None
+        self._lost = False
         self._orphans: set[int] = set()
         self.response_id: str | None = None
         self.terminated = False
@@ -252,12 +253,17 @@ class Assembler:
 
     def error(self, message: str) -> None:
         """The provider reported an error in the stream, or the stream raised."""
-        if self._finish:
+        if self.ended():
             self.diagnose("error_after_finish", message)
             return
         if self._error is None:
             self._error = message
         self.diagnose("stream_error", message)
+
+    def lose(self, message: str, *, line: int | None = None) -> None:
+        """An event in the middle of the stream could not be read: any call may lack a piece, whatever the finish says."""
+        self._lost = True
+        self.diagnose("undecodable_event", message, line=line)
 
     def diagnose(self, code: str, message: str, *, position: int | None = None, line: int | None = None) -> None:
         """Something odd that is not an error of one call."""
@@ -452,7 +458,14 @@ class Assembler:
     def _finalize(self, slot: _Slot, policy: FinishPolicy, *, beside: bool) -> ToolCall:
         raw = slot.text() or slot.placeholder
         reason = self._finish.get(slot.choice)
-        seen = evidence(policy, reason=reason, terminated=self.terminated, failed=self._error is not None, cut=slot.cut)
+        seen = evidence(
+            policy,
+            reason=reason,
+            terminated=self.terminated,
+            failed=self._error is not None,
+            lost=self._lost,
+            cut=slot.cut,
+        )
         arguments, issue, column = _read(slot, raw, seen)
         verdict = _overrule(slot, seen.verdict(column), column, beside=beside)
         ok = verdict.status is CallStatus.OK

@@ -164,6 +164,16 @@ def call_flow(
     )
 
 
+def reread(call: ToolCall) -> ToolCall:
+    """Read the text of a call that comes from elsewhere again, so that its parsed arguments are not taken on trust."""
+    if call.status is not CallStatus.OK or call.kind == "custom":
+        return call
+    parsed = parse_object(call.raw_arguments) if call.raw_arguments.strip() else {}
+    if isinstance(parsed, ArgumentIssue):
+        return replace(call, status=CallStatus.PARSE_ERROR, arguments=None, issue=parsed, code=parsed.code)
+    return replace(call, arguments=parsed)
+
+
 # -- what a candidate is --------------------------------------------------------------------
 
 

@@ -122,7 +122,7 @@ class FinishPolicy:
 
 
 def evidence(
-    policy: FinishPolicy, *, reason: str | None, terminated: bool, failed: bool, cut: bool = False
+    policy: FinishPolicy, *, reason: str | None, terminated: bool, failed: bool, lost: bool = False, cut: bool = False
 ) -> Evidence:
     """Sum up how a choice ended.
 
@@ -131,10 +131,13 @@ def evidence(
         reason: The finish reason that counts, as sent, or None.
         terminated: The protocol's terminator was seen, or the user says that the end was normal.
         failed: The provider reported an error or the stream raised, and no finish had come before.
+        lost: An event could not be read, so a piece of any call may be missing.
         cut: The response was replaced by another one before it finished.
     """
     if cut:
         return Evidence.CUT
+    if lost:
+        return Evidence.ERROR
     if reason is not None:
         known = REASONS.get(normalise(reason))
         if known is not None:

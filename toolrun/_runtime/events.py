@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Self
 import anyio
 
 from toolrun._core.exceptions import RunnerClosed
+from toolrun._runtime.pool import plainest
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,7 +36,7 @@ class RunStream:
         self._end: EndOfStream = end
         self._group: anyio.abc.TaskGroup | None = None
         self._error: Exception | None = None
-        self._left = False
+        self._ended = False
 
     @property
     def turn(self) -> Turn:
@@ -54,18 +55,15 @@ class RunStream:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> bool | None:
-        """Cancel what still runs and wait for it.
-
-        Raises:
-            StreamInterrupted: The source broke, and iterating did not get far enough to say so.
-        """
+        """Cancel what still runs and wait for it."""
         if self._group is None:
             return None
-        finished = self._left
-        if not finished:
+        if not self._ended:
             self._group.cancel_scope.cancel()
         try:
             return await self._group.__aexit__(kind, error, traceback)
+        except BaseExceptionGroup as raised:
+            raise plainest(raised) from raised
         finally:
             self._session.abandon()
             self._send.close()
@@ -95,7 +93,7 @@ class RunStream:
         except Exception as error:  # noqa: BLE001  # handed to the one who iterates
             self._error = error
         finally:
-            self._left = True
+            self._ended = True
             self._send.close()
 
     def _emit(self, event: Event) -> None:

@@ -33,9 +33,11 @@ async def run_pool(items: Sequence[T], work: Callable[[T], Awaitable[None]], *, 
             for _ in range(min(workers, len(items))):
                 group.start_soon(worker)
     except BaseExceptionGroup as raised:
-        # A group of one says less than what is in it: Ctrl-C is Ctrl-C.
-        if interrupt := raised.subgroup(KeyboardInterrupt):
-            raise KeyboardInterrupt from interrupt
-        if len(raised.exceptions) == 1:
-            raise raised.exceptions[0] from raised
-        raise
+        raise plainest(raised) from raised
+
+
+def plainest(raised: BaseExceptionGroup) -> BaseException:
+    """What a task group's error comes down to: Ctrl-C is Ctrl-C, and a group of one is the one."""
+    if raised.subgroup(KeyboardInterrupt) is not None:
+        return KeyboardInterrupt()
+    return raised.exceptions[0] if len(raised.exceptions) == 1 else raised

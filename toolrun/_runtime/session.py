@@ -14,7 +14,7 @@ from toolrun._core import results
 from toolrun._core.context import ToolContext
 from toolrun._core.events import CallCompleted, Diagnostic, RepairAnswered
 from toolrun._core.exceptions import StreamInterrupted
-from toolrun._core.flow import AskRepair, Execute, HookAnswer, Note, call_flow
+from toolrun._core.flow import AskRepair, Execute, HookAnswer, Note, call_flow, reread
 from toolrun._core.outcomes import Cancelled, Failed, Succeeded
 from toolrun._core.repair import digest
 from toolrun._core.response import CALL, Part, Response
@@ -24,7 +24,6 @@ from toolrun._runtime.pool import run_pool
 from toolrun._runtime.reading import read
 from toolrun._runtime.turn import Turn
 from toolrun._stream import StreamFinalizer, kind_of
-from toolrun._stream.finalizer import require_wire
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -63,12 +62,10 @@ class TurnSession:
             run_id=settings.run_id,
             turn_id=turn_id,
         )
-        self._wire_given = wire != "auto"
         self._calls: tuple[ToolCall, ...] = ()
         self._outcomes: dict[int, Outcome] = {}
         self._started: set[int] = set()
         self._diagnostics: list[Diagnostic] = []
-        self._fed = False
         self._response: Response | None = None
 
     # -- entries ----------------------------------------------------------------------------
@@ -88,23 +85,24 @@ class TurnSession:
         except Exception as error:  # noqa: BLE001  # whatever a source raises ends it
             cause, end = error, "error"
         self._close(end)
-        if cause is not None and not self._finalizer.ended:
-            await self._run(self._calls)
-            if self._settings.on_stream_error == "raise":
-                raise StreamInterrupted(
-                    f"the stream raised {type(cause).__name__} before its finish: {cause}", turn=self.turn()
-                ) from cause
+        if cause is None:
+            self._finalizer.require_wire()
+        if cause is None or self._finalizer.ended:
+            await self._run(self._calls, self._settings.chain)
             return self.turn()
-        if self._fed and cause is None and not self._wire_given:
-            require_wire(self._finalizer)
-        await self._run(self._calls)
+        # Nothing starts, and no hook may make it start: every call is unfinished.
+        await self._run(self._calls, ())
+        if self._settings.on_stream_error == "raise":
+            raise StreamInterrupted(
+                f"the stream raised {type(cause).__name__} before its finish: {cause}", turn=self.turn()
+            ) from cause
         return self.turn()
 
     async def execute(self, calls: Sequence[ToolCall]) -> Turn:
-        """Run calls that come from elsewhere, the same way."""
-        self._calls = tuple(replace(call, position=position) for position, call in enumerate(calls))
+        """Run calls that come from elsewhere, the same way. Their text is what counts: it is read again."""
+        self._calls = tuple(replace(reread(call), position=position) for position, call in enumerate(calls))
         self._response = Response(parts=tuple(Part(CALL, {}, call.position) for call in self._calls))
-        await self._run(self._calls)
+        await self._run(self._calls, self._settings.chain)
         return self.turn()
 
     def turn(self) -> Turn:
@@ -131,7 +129,6 @@ class TurnSession:
     # -- reading ----------------------------------------------------------------------------
 
     def _feed(self, event: object) -> Sequence[Event]:
-        self._fed = True
         events = self._finalizer.feed(event)
         for item in events:
             if isinstance(item, Diagnostic):
@@ -148,23 +145,21 @@ class TurnSession:
 
     # -- running ----------------------------------------------------------------------------
 
-    async def _run(self, calls: Sequence[ToolCall]) -> None:
+    async def _run(self, calls: Sequence[ToolCall], chain: tuple[HookBinding, ...]) -> None:
         """Every client call of choice 0 gets its outcome; those of other choices and of the provider have none."""
         mine = [call for call in calls if call.choice == 0 and not call.provider_executed]
 
         async def work(call: ToolCall) -> None:
             siblings = tuple(other for other in mine if other is not call)
-            outcome = await self._drive(call, siblings)
+            outcome = await self._drive(call, siblings, chain)
             self._outcomes[call.position] = outcome
             self._tell(CallCompleted(call.position, outcome))
 
         await run_pool(mine, work, workers=self._settings.max_concurrency)
 
-    async def _drive(self, call: ToolCall, siblings: tuple[ToolCall, ...]) -> Outcome:
+    async def _drive(self, call: ToolCall, siblings: tuple[ToolCall, ...], chain: tuple[HookBinding, ...]) -> Outcome:
         settings = self._settings
-        flow = call_flow(
-            call, registry=settings.registry, chain=settings.chain, budget=settings.budget, siblings=siblings
-        )
+        flow = call_flow(call, registry=settings.registry, chain=chain, budget=settings.budget, siblings=siblings)
         try:
             step = next(flow)
             while True:

@@ -75,6 +75,7 @@ class StreamFinalizer:
         self._decode: Decode | None = None
         self._waiting: list[object] = []
         self._calls: tuple[ToolCall, ...] = ()
+        self._closing = False
         self._closed = False
         if wire != "auto":
             self._use(get_wire(wire))
@@ -98,6 +99,15 @@ class StreamFinalizer:
     def response(self) -> Response:
         """What the response consists of so far, calls aside."""
         return self._assembler.response(self._wire.name if self._wire else "")
+
+    def require_wire(self) -> None:
+        """Insist that what came was recognised; an empty stream is fine.
+
+        Raises:
+            UnknownWire: Events came, and `"auto"` knew none of them.
+        """
+        if self._waiting:
+            raise UnknownWire("no event was recognised as any known provider's; name the wire with wire=… (or --wire)")
 
     def feed(self, event: object) -> Sequence[StreamEvent]:
         """Take the next event, or the next piece of the raw stream.
@@ -141,6 +151,7 @@ class StreamFinalizer:
         """
         if self._closed:
             return ()
+        self._closing = True
         if self._framer is not None:
             for frame in self._framer.close():
                 self._feed_frame(frame)
@@ -176,10 +187,15 @@ class StreamFinalizer:
             self._feed_event(_named(frame.value, frame.event))
 
     def _lose(self, text: str, line: int | None) -> None:
-        """A payload that cannot be read. If it began like an event, argument text may be gone with it."""
-        self._assembler.diagnose("undecodable_event", f"not JSON: {_shorten(text)}", line=line)
-        if text.lstrip().startswith(("{", "[")):
-            self._assembler.error("an event could not be read; arguments may be missing")
+        """A payload that cannot be read. If it began like an event, argument text may be gone with it.
+
+        The last line of a stream that was cut says no more than that it was cut.
+        """
+        message = f"not JSON: {_shorten(text)}"
+        if text.lstrip().startswith(("{", "[")) and not self._closing:
+            self._assembler.lose(message, line=line)
+        else:
+            self._assembler.diagnose("undecodable_event", message, line=line)
 
     def _feed_event(self, event: object) -> None:
         if type(event) is not dict or "data" in event:
@@ -196,8 +212,7 @@ class StreamFinalizer:
             self._unreadable(event, error)
 
     def _unreadable(self, event: object, error: Exception) -> None:
-        self._assembler.diagnose("undecodable_event", f"{type(error).__name__}: {error}: {_shorten(repr(event))}")
-        self._assembler.error("an event could not be read; arguments may be missing")
+        self._assembler.lose(f"{type(error).__name__}: {error}: {_shorten(repr(event))}")
 
     def _open_envelope(self, event: object) -> object | None:
         """`{"event": …, "data": …}`, as logs and SSE clients have it, is opened; what is no event is reported."""
@@ -242,17 +257,6 @@ class StreamFinalizer:
         turn = self._turn_id if self._turn_id is not None else self._assembler.response_id or ""
         digest = sha256(f"{self._run_id}\0{turn}\0{position}".encode(errors="surrogatepass")).hexdigest()
         return self._wire.synthetic_id(digest) if self._wire else f"call_{digest[:24]}"
-
-
-def require_wire(finalizer: StreamFinalizer) -> Wire:
-    """The wire that a closed finalizer used.
-
-    Raises:
-        UnknownWire: `"auto"` never found one.
-    """
-    if finalizer.wire is None:
-        raise UnknownWire("no event was recognised as any known provider's; name the wire with wire=… (or --wire)")
-    return finalizer.wire
 
 
 def _named(value: object, event: str | None) -> object:

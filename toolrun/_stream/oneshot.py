@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterable, Iterable
 from typing import TYPE_CHECKING, cast
 
-from toolrun._stream.finalizer import StreamFinalizer, require_wire
+from toolrun._stream.finalizer import StreamFinalizer
 from toolrun._stream.sources import SourceKind, kind_of
 
 if TYPE_CHECKING:
@@ -51,14 +51,12 @@ def finalize(
     if kind is SourceKind.ASYNC:
         raise TypeError("this source is asynchronous; use `await afinalize(...)`")
     finalizer = StreamFinalizer(wire, policy=policy, deltas=False)
-    fed = False
     try:
         for event in (events,) if kind is SourceKind.WHOLE else cast("Iterable[object]", events):
-            fed = True
             finalizer.feed(event)
     except Exception:  # noqa: BLE001  # whatever the source raised, its calls are incomplete
         end = "error"
-    return _close(finalizer, end, fed=fed)
+    return _close(finalizer, end)
 
 
 async def afinalize(
@@ -86,18 +84,16 @@ async def afinalize(
     if kind_of(events) is not SourceKind.ASYNC:
         return finalize(events, wire=wire, end=end, policy=policy)
     finalizer = StreamFinalizer(wire, policy=policy, deltas=False)
-    fed = False
     try:
         async for event in cast("AsyncIterable[object]", events):
-            fed = True
             finalizer.feed(event)
     except Exception:  # noqa: BLE001  # whatever the source raised, its calls are incomplete
         end = "error"
-    return _close(finalizer, end, fed=fed)
+    return _close(finalizer, end)
 
 
-def _close(finalizer: StreamFinalizer, end: EndOfStream, *, fed: bool) -> tuple[ToolCall, ...]:
+def _close(finalizer: StreamFinalizer, end: EndOfStream) -> tuple[ToolCall, ...]:
     finalizer.close(end)
-    if fed and end != "error" and not finalizer.ended:
-        require_wire(finalizer)
+    if end != "error":
+        finalizer.require_wire()
     return finalizer.calls
