@@ -1,0 +1,80 @@
+"""A call and a block while they grow."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from toolrun._core.json_text import is_complete_container, join_surrogates
+from toolrun._core.response import Part
+
+if TYPE_CHECKING:
+    from toolrun._core.calls import CallKind
+    from toolrun._core.records import JsonObject
+    from toolrun._core.response import BlockKey
+
+
+class Slot:
+    """A call while it is being assembled."""
+
+    __slots__ = (
+        "choice", "conflict", "cut", "deltas", "dropped", "extra", "held_half", "index", "kind", "name", "pieces",
+        "placeholder", "position", "provider_executed", "readings", "shown_id", "size", "synthetic_id", "wire_id",
+    )  # fmt: skip
+
+    def __init__(self, position: int, choice: int, index: int | None) -> None:
+        self.position = position
+        self.choice = choice
+        self.index = index
+        self.wire_id: str | None = None
+        self.synthetic_id = False
+        self.shown_id = ""
+        self.name: str | None = None
+        self.readings: tuple[str, ...] = ()
+        # A list and a join, not `+=` on an attribute: that copies the text on every delta.
+        self.pieces: list[str] = []
+        self.size = 0
+        self.dropped = 0
+        self.held_half = ""
+        self.kind: CallKind = "function"
+        self.provider_executed = False
+        self.placeholder = ""
+        self.conflict = False
+        self.cut = False
+        self.extra: dict[str, object] = {}
+
+    def text(self) -> str:
+        """The argument text so far, surrogate halves joined."""
+        if len(self.pieces) > 1:
+            self.pieces[:] = ["".join(self.pieces)]
+        return join_surrogates(self.pieces[0]) if self.pieces else ""
+
+    def is_complete(self) -> bool:
+        """Tell whether the text is one whole JSON container, so that more text would be another one."""
+        return self.size > 1 and is_complete_container(self.text())
+
+    def hold_surrogate(self, text: str) -> str:
+        """Keep back a half of a surrogate pair until the other half comes, so that listeners get whole characters."""
+        text = join_surrogates(self.held_half + text)
+        self.held_half = ""
+        if text and "\ud800" <= text[-1] <= "\udbff":
+            self.held_half = text[-1]
+            return text[:-1]
+        return text
+
+
+class Block:
+    """A part of the response that is not a call, while it grows."""
+
+    __slots__ = ("choice", "data", "items", "key", "texts")
+
+    def __init__(self, choice: int, key: BlockKey, data: JsonObject) -> None:
+        self.choice = choice
+        self.key = key
+        self.data = data
+        self.texts: dict[str, list[str]] = {}
+        self.items: dict[str, list[object]] = {}
+
+    def part(self) -> Part:
+        """The block as it has grown."""
+        grown = {name: "".join(pieces) for name, pieces in self.texts.items()}
+        return Part(self.key, {**self.data, **grown, **self.items})
