@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, cast
 
 from toolrun._core.json_text import dump_once
@@ -19,6 +19,8 @@ def fields(value: object) -> Mapping[str, object]:
     A pydantic model keeps its fields in `__dict__` and what it did not know in
     `__pydantic_extra__`; reading them there costs nothing and changes nothing.
     """
+    if type(value) is dict:
+        return value
     if isinstance(value, Mapping):
         return cast("Mapping[str, object]", value)
     own = getattr(value, "__dict__", None)
@@ -43,12 +45,11 @@ def plain_object(value: object) -> JsonObject:
     return {key: plain(item) for key, item in fields(value).items() if not (is_model and item is None)}
 
 
-def items(value: object) -> Iterator[object]:
-    """Go through a list; a single object counts as a list of one, anything else as empty."""
+def items(value: object) -> Sequence[object]:
+    """See a list; a single object counts as a list of one, anything else as empty."""
     if isinstance(value, list | tuple):
-        yield from value
-    elif fields(value):
-        yield value
+        return value
+    return (value,) if fields(value) else ()
 
 
 def as_index(value: object) -> int | None:

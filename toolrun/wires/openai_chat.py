@@ -87,66 +87,62 @@ class _Decoder:
         self._tool_delta = sink.tool_delta
 
     def decode(self, event: object) -> None:
-        told = event if type(event) is dict else fields(event)
-        choices = told.get("choices")
-        if not choices:
-            self._without_choices(told)
-        else:
-            for item in choices if type(choices) is list else items(choices):
-                choice = item if type(item) is dict else fields(item)
-                number = choice.get("index")
-                if type(number) is not int:
-                    number = as_index(number) or 0
-                delta = choice.get("delta") or choice.get("message")
-                if delta:
-                    for field, value in (delta if type(delta) is dict else fields(delta)).items():
-                        if value and field in _DELTA_FIELDS:
-                            _DELTA_FIELDS[field](self, number, field, value)
-                # The deltas of a chunk are merged before its finish reason counts.
-                if choice.get("finish_reason") or "error" in choice:
-                    self._end(number, choice)
-        if told.get("usage"):
-            self._sink.usage(plain_object(told["usage"]))
+        if type(event) is dict:
+            # Nearly every event of a call is one piece of text for a known index, and nothing else. Reading it
+            # without asking what else there might be costs a third; anything else is read with care below.
+            try:
+                [choice] = event["choices"]
+                delta = choice["delta"]
+                [call] = delta["tool_calls"]
+                body = call["function"]
+                text = body["arguments"]
+                index = call["index"]
+                bare = len(delta) == len(body) == 1 and "id" not in call and choice["index"] == 0
+                if bare and choice["finish_reason"] is None and type(text) is str and type(index) is int:
+                    self._tool_delta(0, index, None, None, text)
+                    return
+            except (KeyError, TypeError, ValueError):
+                pass
+        self._read(event if type(event) is dict else fields(event))
 
-    def _without_choices(self, event: Mapping[str, object]) -> None:
-        if error := event.get("error"):
+    def _read(self, event: Mapping[str, object]) -> None:
+        if choices := event.get("choices"):
+            for choice in items(choices):
+                self._choice(fields(choice))
+        elif error := event.get("error"):
             self._sink.error(error_message(error))
             if failed := as_text(fields(error).get("failed_generation")):
                 self._sink.diagnose("failed_generation", failed)
         elif event.get("type") == "chunk" and (chunk := fields(event.get("chunk"))):
-            self.decode(chunk)  # the SDK's .stream() helper wraps each chunk and adds events of its own
+            self._read(chunk)  # the SDK's .stream() helper wraps each chunk and adds events of its own
+        if usage := fields(event.get("usage")):
+            self._sink.usage(plain_object(usage))
 
-    def _end(self, number: int, choice: Mapping[str, object]) -> None:
+    def _choice(self, choice: Mapping[str, object]) -> None:
+        number = as_index(choice.get("index")) or 0
+        for field, value in fields(choice.get("delta") or choice.get("message")).items():
+            if value and field in _DELTA_FIELDS:
+                _DELTA_FIELDS[field](self, number, field, value)
+        # The deltas of a chunk are merged before its finish reason counts.
         if reason := choice.get("finish_reason"):
             self._sink.finish(number, str(reason))
         if error := choice.get("error"):
             self._sink.error(error_message(error))
 
     def calls(self, choice: int, _field: str, calls: object) -> None:
-        for call in calls if type(calls) is list else items(calls):
-            told = call if type(call) is dict else fields(call)
-            body = told.get("function")
-            if type(body) is dict and not told.get("id") and not body.get("name"):
-                # Nearly every event is this one: a piece of text for a known index.
-                index = told.get("index")
-                text = body.get("arguments")
-                if type(index) is int and type(text) is str:
-                    self._tool_delta(choice, index, None, None, text)
-                    continue
-            self._call(choice, told)
-
-    def _call(self, choice: int, call: Mapping[str, object]) -> None:
-        index = as_index(call.get("index"))
-        custom = call.get("custom") if call.get("function") is None else None
-        body = fields(call.get("function") if custom is None else custom)
-        call_id = as_name(call.get("id"))
-        name = as_name(body.get("name"))
-        if custom is not None and (name or not self._sink.has_call(choice, index)):
-            self._sink.tool_open(choice, index, call_id, name, kind="custom")
-        text = as_text(body.get("arguments" if custom is None else "input"))
-        self._tool_delta(choice, index, call_id, name, text)
-        if (call_id or name) and (extra := call.keys() - _CALL_KEYS):
-            self._sink.tool_extra(choice, {key: plain(call[key]) for key in extra if call[key] is not None})
+        for item in items(calls):
+            call = fields(item)
+            index = as_index(call.get("index"))
+            custom = call.get("custom") if call.get("function") is None else None
+            body = fields(call.get("function") if custom is None else custom)
+            call_id = as_name(call.get("id"))
+            name = as_name(body.get("name"))
+            if custom is not None and (name or not self._sink.has_call(choice, index)):
+                self._sink.tool_open(choice, index, call_id, name, kind="custom")
+            text = as_text(body.get("arguments" if custom is None else "input"))
+            self._tool_delta(choice, index, call_id, name, text)
+            if (call_id or name) and (extra := call.keys() - _CALL_KEYS):
+                self._sink.tool_extra(choice, {key: plain(call[key]) for key in extra if call[key] is not None})
 
     def legacy_call(self, choice: int, _field: str, call: object) -> None:
         told = fields(call)
