@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from toolrun._core.calls import CallStatus, ToolCall
 from toolrun._core.events import ArgumentsReplaced, CallDelta, CallFinalized, CallStarted, Diagnostic, TextDelta
 from toolrun._core.json_text import MAX_CHARACTERS, parse_object
-from toolrun._core.policy import SAYS_TOOLS, Evidence, Text, Verdict, evidence, normalise, worse
+from toolrun._core.policy import SAYS_CALLS, Evidence, Text, Verdict, evidence, normalise, worse
 from toolrun._core.records import ArgumentIssue
 from toolrun._core.response import CALL, Part, Response
 from toolrun._core.routing import MAX_CALLS, Router, place
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from toolrun._core.policy import FinishPolicy
     from toolrun._core.records import JsonObject
     from toolrun._core.response import BlockKey
-    from toolrun._core.slots import Slot
+    from toolrun._core.slots import Placeholder, Slot
 
 _ABSENT: Final = frozenset(("", "null", "None"))
 
@@ -94,15 +94,15 @@ class Assembler:
         *,
         kind: CallKind = "function",
         provider_executed: bool = False,
-        placeholder: str = "",
+        placeholder: Placeholder = "",
         extra: Mapping[str, object] | None = None,
     ) -> None:
         """A call announced as a whole block: it starts here, unless its id is known already.
 
-        `placeholder` is the argument text to use if no delta follows.
+        `placeholder` is the argument text to use if no delta follows; a function is asked for it at the end.
         """
         slot = self._router.known(choice, _present(id))
-        if slot is None or slot.name != (name or None) or slot.is_complete():
+        if slot is None or not slot.is_announced_again(name or None, placeholder):
             slot = self._router.open(choice, index, _present(id), name or None, provider_executed=provider_executed)
         slot.kind = kind
         slot.placeholder = placeholder
@@ -123,10 +123,18 @@ class Assembler:
             self.orphan(choice, text)
             return
         before = slot.text()
-        if before != text:
+        if not before:
+            self.tool_delta(choice, index, None, None, text)
+        elif before != text:
             slot.pieces[:] = [text]
             slot.size = len(text)
             self.events.append(ArgumentsReplaced(slot.position, before, text))
+
+    def tool_whole(self, choice: int, index: int | None, *, whole: bool) -> None:
+        """Whether a call is whole by the wire's own structure; one that is not is incomplete, whatever the finish."""
+        slot = self._at.get(place(choice, index))
+        if slot is not None:
+            slot.cut = not whole
 
     def has_call(self, choice: int, index: int | None) -> bool:
         """Tell whether a call is known at that index."""
@@ -229,7 +237,7 @@ class Assembler:
         nameless = {slot.choice for slot in self._router.slots if slot.name is None and slot.size} | self._orphans
         calls = tuple(self._finalize(slot, policy, beside=slot.choice in nameless) for slot in self._router.slots)
         for choice, reason in self._finish.items():
-            if normalise(reason) in SAYS_TOOLS and not any(slot.choice == choice for slot in self._router.slots):
+            if normalise(reason) in SAYS_CALLS and not any(slot.choice == choice for slot in self._router.slots):
                 self.diagnose("finish_without_calls", f"finish reason {reason!r}, but no call came")
         return calls
 
@@ -250,7 +258,7 @@ class Assembler:
         )
 
     def _finalize(self, slot: Slot, policy: FinishPolicy, *, beside: bool) -> ToolCall:
-        raw = slot.text() or slot.placeholder
+        raw = self._whole_text(slot)
         reason = self._finish.get(slot.choice)
         seen = evidence(
             policy,
@@ -288,10 +296,18 @@ class Assembler:
             synthetic_id=slot.wire_id is None or slot.synthetic_id,
             extra=slot.extra,
         )
-        if slot.held_half and self._deltas:
-            self.events.append(CallDelta(slot.position, slot.held_half))
         self.events.append(CallFinalized(slot.position, call))
         return call
+
+    def _whole_text(self, slot: Slot) -> str:
+        """The argument text, or the placeholder of a call without any; what listeners did not get yet, they get now."""
+        raw = slot.text()
+        rest = slot.held_half
+        if not raw:
+            raw = rest = slot.placeholder if isinstance(slot.placeholder, str) else slot.placeholder()
+        if rest and self._deltas:
+            self.events.append(CallDelta(slot.position, rest))
+        return raw
 
 
 def _read(slot: Slot, raw: str, seen: Evidence) -> tuple[JsonObject | None, ArgumentIssue | None, Text]:

@@ -93,8 +93,13 @@ REASONS: Final[dict[str, Evidence]] = {
 }
 """Every finish reason that is known, in lower case, and what it is evidence of."""
 
-SAYS_TOOLS: Final = frozenset(("tool_calls", "tool_call", "tool_use", "tools", "function_call", "function_calls"))
-"""Finish reasons that promise at least one call."""
+SAYS_CALLS: Final = frozenset(
+    (
+        "tool_calls", "tool_call", "tool_use", "tools", "function_call", "function_calls",
+        "malformed_function_call", "malformed_tool_use", "unexpected_tool_call",
+    )
+)  # fmt: skip
+"""Finish reasons that tell of at least one call, good or bad."""
 
 # Reasons repeat and disagree (a gateway's `stop` after the provider's `length`): the worst one counts.
 _SEVERITY: Final = {Evidence.FINISHED: 0, Evidence.HELD: 1, Evidence.BROKEN: 2}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeAlias
 
 from toolrun._core.json_text import is_complete_container, join_surrogates
 from toolrun._core.response import Part
@@ -11,6 +12,10 @@ if TYPE_CHECKING:
     from toolrun._core.calls import CallKind
     from toolrun._core.records import JsonObject
     from toolrun._core.response import BlockKey
+
+
+Placeholder: TypeAlias = str | Callable[[], str]
+"""Argument text for a call without deltas, or what gives it at the end."""
 
 
 class Slot:
@@ -37,7 +42,7 @@ class Slot:
         self.held_half = ""
         self.kind: CallKind = "function"
         self.provider_executed = False
-        self.placeholder = ""
+        self.placeholder: Placeholder = ""
         self.conflict = False
         self.cut = False
         self.extra: dict[str, object] = {}
@@ -51,6 +56,10 @@ class Slot:
     def is_complete(self) -> bool:
         """Tell whether the text is one whole JSON container, so that more text would be another one."""
         return self.size > 1 and is_complete_container(self.text())
+
+    def is_announced_again(self, name: str | None, placeholder: Placeholder) -> bool:
+        """Tell whether a block with this call's id repeats it; with other arguments it is another call."""
+        return self.name == name and not self.size and self.placeholder in ("", placeholder)
 
     def hold_surrogate(self, text: str) -> str:
         """Keep back a half of a surrogate pair until the other half comes, so that listeners get whole characters."""

@@ -1,0 +1,128 @@
+"""The table on a terminal. Only this module imports rich; nothing of a stream is read as its markup."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import anyio
+from rich.console import Console
+from rich.live import Live
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from toolrun.cli._report import messages, report
+from toolrun.cli._text import one_line, shorten
+from toolrun.cli._views import View
+
+if TYPE_CHECKING:
+    from types import TracebackType
+    from typing import Self
+
+    from toolrun import Turn
+    from toolrun.cli._rows import Row, Rows
+
+# Ten frames a second, and only when something changed: fast enough to follow, too slow to flicker.
+_FRAME_SECONDS: Final = 0.1
+
+_STATE_WIDTH: Final = 12
+_WIDE: Final = 110
+_CELL: Final = 1_000
+
+_STATES: Final = {
+    "streaming": "cyan",
+    "ready": "cyan",
+    "running": "cyan",
+    "repaired": "magenta",
+    "malformed": "yellow",
+    "incomplete": "yellow",
+    "held": "yellow",
+    "refused": "yellow",
+    "not executed": "yellow",
+    "done": "green",
+    "failed": "red",
+    "timed out": "red",
+    "cancelled": "red",
+}
+_STYLES: Final = {"title": "bold", "good": "green", "bad": "red", "plain": "", "dim": "dim"}
+
+
+class LiveView(View):
+    """A table with two lines a call: the tool and its id, the state, the arguments and what came of them."""
+
+    def __init__(self, path: str, title: str | None, rows: Rows) -> None:
+        """See the base class."""
+        super().__init__(path, title, rows)
+        self._console = Console(highlight=False, markup=False, emoji=False)
+        self._live = Live(console=self._console, auto_refresh=False)
+        self._stale = False
+
+    def __enter__(self) -> Self:
+        """Take the terminal."""
+        if self.title is not None:
+            self._console.print(Text(one_line(self.title), "bold"))
+        self._live.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Draw it a last time and leave it on the screen."""
+        self._draw()
+        self._live.__exit__(kind, error, traceback)
+
+    async def watch(self) -> None:
+        """Draw a frame whenever something has changed."""
+        while True:
+            if self._stale:
+                self._draw()
+            await anyio.sleep(_FRAME_SECONDS)
+
+    def changed(self, row: Row) -> None:  # noqa: ARG002  # all rows are drawn anew
+        """Have the next frame drawn."""
+        self._stale = True
+
+    def finish(self, turn: Turn, *, show_messages: bool) -> None:
+        """Print the report below the table."""
+        if turn.calls:
+            self._console.print()
+        for text, style, indent in report(turn):
+            self._console.print(Padding(Text(text, _STYLES[style]), (0, 0, 0, indent)))
+        if show_messages:
+            self._console.print(Text(messages(turn)), soft_wrap=True)
+
+    def _draw(self) -> None:
+        self._stale = False
+        rows = list(self.rows)
+        if rows:
+            self._live.update(_table(rows, wide=self._console.width >= _WIDE), refresh=True)
+
+
+def _table(rows: list[Row], *, wide: bool) -> Table:
+    # Fixed widths: a table that follows its longest cell jumps with every delta.
+    table = Table(box=None, expand=True, padding=(0, 2, 0, 0), header_style="dim", pad_edge=False)
+    table.add_column("#", width=2, justify="right")
+    table.add_column("call", width=30 if wide else 20, no_wrap=True)
+    table.add_column("state", width=_STATE_WIDTH, no_wrap=True)
+    table.add_column("arguments, result", ratio=1, no_wrap=True)
+    for row in rows:
+        style = _STATES.get(row.state, "cyan" if row.state.startswith("retrying") else "dim")
+        table.add_row(
+            Text(str(row.position), "dim"),
+            _two_lines(row.tool or "…", "bold", row.id, "dim"),
+            _two_lines(row.state, style, row.mark, "magenta" if row.mark == "repaired" else "dim"),
+            _two_lines(row.arguments, "", _second(row), style if row.finished and row.state != "done" else "dim"),
+        )
+    return table
+
+
+def _second(row: Row) -> str:
+    """Below the arguments: the result or the reason; how much has come as long as there is neither."""
+    if row.detail or row.state != "streaming":
+        return row.detail
+    return f"{row.size:,} characters" if row.size else ""
+
+
+def _two_lines(first: str, first_style: str, second: str, second_style: str) -> Text:
+    text = Text(shorten(one_line(first), _CELL), first_style)
+    return Text("\n").join((text, Text(shorten(one_line(second), _CELL), second_style)))

@@ -1,0 +1,178 @@
+"""The arguments of the command, and its help."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from typing import TYPE_CHECKING, Final, NoReturn
+
+from toolrun.cli._exits import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_MAIN: Final = """\
+examples:
+  toolrun run examples/streams/parallel.sse --tools examples/tools.py
+  toolrun finalize recorded.jsonl --json
+  toolrun plugins
+
+`toolrun run --help` and `toolrun finalize --help` say what is a stream, and what the exit codes mean.
+"""
+
+_STREAMS: Final = """\
+streams:
+  Server-sent events, newline-delimited JSON (also lines of {"event": ..., "data": ...}), or one JSON
+  document, as the provider sent it: one response a file. `-` is standard input, read as it comes.
+
+bad input:
+  A file that cannot be read, is empty, or holds no event of a known provider; and a line that begins like
+  an event and is not JSON, with other lines after it. What could be read is shown all the same. A stream
+  whose last line is cut is not bad input: it was cut, and its calls are incomplete.
+"""
+
+_RUN: Final = f"""\
+{_STREAMS}
+exit code:
+  0  every call of every stream succeeded        2  bad input, one line on standard error says what
+  1  a call did not succeed                    130  interrupted with Ctrl-C; the tools were cancelled
+
+examples:
+  toolrun run examples/streams/parallel.sse --tools examples/tools.py
+  toolrun run *.sse --tools examples/tools.py:registry --json | jq .status
+  curl -sN ... | toolrun run - --tools tools.py --timeout 5
+"""
+
+_FINALIZE: Final = f"""\
+{_STREAMS}
+exit code:
+  0  the streams could be read, whatever is in them        2  bad input
+
+examples:
+  toolrun finalize recorded.sse
+  toolrun finalize - --json < recorded.jsonl
+"""
+
+
+class _Parser(argparse.ArgumentParser):
+    """Says what is wrong in one line, instead of the usage and a line."""
+
+    def error(self, message: str) -> NoReturn:
+        raise InputError(f"{message} (see {self.prog} --help)")
+
+
+class _Version(argparse.Action):
+    """Looks the version up when it is asked for: reading metadata takes longer than the rest of the help."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,  # noqa: ARG002  # argparse's signature
+        values: str | Sequence[object] | None,  # noqa: ARG002
+        option_string: str | None = None,  # noqa: ARG002
+    ) -> NoReturn:
+        from importlib.metadata import version  # noqa: PLC0415
+
+        print(f"toolrun {version('toolrun')}")
+        parser.exit()
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """Make the parser; it raises `InputError` for arguments that it does not take."""
+    parser = _Parser(
+        prog="toolrun",
+        description="Finalize the tool calls of a model's stream, and run them.",
+        epilog=_MAIN,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, title="commands")
+    _add_run(commands)
+    _add_finalize(commands)
+    plugins = commands.add_parser("plugins", help="list what is installed", allow_abbrev=False)
+    plugins.add_argument("--json", action="store_true", help="one JSON object a plugin")
+    return parser
+
+
+def _add_run(commands: argparse._SubParsersAction[_Parser]) -> None:
+    parser = commands.add_parser(
+        "run",
+        help="run the calls of streams, and show what becomes of each",
+        description="Run the calls of streams, and show what becomes of each.",
+        epilog=_RUN,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    _add_streams(parser)
+    parser.add_argument(
+        "--tools",
+        required=True,
+        metavar="FILE.py[:NAME]",
+        help="the file with the tools; NAME is its ToolRegistry, `registry` if left out",
+    )
+    parser.add_argument("--json", action="store_true", help="one JSON object a call, when a stream is done")
+    parser.add_argument(
+        "--timeout",
+        type=_seconds,
+        default=60.0,
+        metavar="SECONDS",
+        help="for an attempt of a tool without a timeout of its own; 60 if left out",
+    )
+    parser.add_argument(
+        "--max-concurrency",
+        type=_number,
+        default=16,
+        metavar="N",
+        help="calls of one stream that run at once; 16 if left out",
+    )
+    parser.add_argument(
+        "--show-messages",
+        action="store_true",
+        help="show the messages that go back to the model (with --json: a last object)",
+    )
+
+
+def _add_finalize(commands: argparse._SubParsersAction[_Parser]) -> None:
+    parser = commands.add_parser(
+        "finalize",
+        help="show the finished calls of streams; nothing runs",
+        description="Show the finished calls of streams. Nothing runs.",
+        epilog=_FINALIZE,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    _add_streams(parser)
+    parser.add_argument("--json", action="store_true", help="one JSON object a call")
+
+
+def _add_streams(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("streams", nargs="+", metavar="STREAM", help="a file with one response, or -")
+    parser.add_argument(
+        "--wire",
+        default="auto",
+        metavar="NAME",
+        help="the provider protocol; `auto`, the default, tells by the events; `toolrun plugins` lists the names",
+    )
+    parser.add_argument(
+        "--end",
+        default="auto",
+        choices=("auto", "normal", "eof", "error"),
+        help="how the stream ended; `auto`, the default, finds out",
+    )
+
+
+def _seconds(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 < value < math.inf:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds above 0")
+    return value
+
+
+def _number(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and int(text) > 0):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number above 0")
+    return int(text)
