@@ -48,7 +48,7 @@ def installed(group: str | None = None) -> tuple[Plugin, ...]:
     Raises:
         PluginError: There is no such group.
 
-    Example:
+    Examples:
         >>> from toolrun import _plugins
         >>> [plugin.name for plugin in _plugins.installed("toolrun.wires") if plugin.distribution == "toolrun"][:1]
         ['anthropic-messages']
@@ -71,7 +71,7 @@ def load(group: str, name: str) -> object:
         PluginError: There is no such group or plugin, two distributions bring one of that name, or importing
             it failed; the message says what is installed, or what went wrong.
 
-    Example:
+    Examples:
         >>> from toolrun import _plugins
         >>> _plugins.load("toolrun.executors", "inline").__name__
         'InlineExecutor'

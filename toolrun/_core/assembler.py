@@ -197,7 +197,7 @@ class Assembler:
     def lose(self, message: str, *, line: int | None = None) -> None:
         """An event in the middle of the stream could not be read: any call may lack a piece, whatever the finish says."""
         self._lost = True
-        self.diagnose("undecodable_event", message, line=line)
+        self.diagnose("lost_event", message, line=line)
 
     def diagnose(self, code: str, message: str, *, position: int | None = None, line: int | None = None) -> None:
         """Something odd that is not an error of one call."""

@@ -21,7 +21,7 @@ class ToolContext(Generic[DepsT]):
         key: The idempotency key: the same on every attempt of this call, another for any other call.
         attempt: Which attempt this is, from 1.
 
-    Example:
+    Examples:
         >>> def who(ctx: ToolContext[str], greeting: str) -> str:
         ...     return f"{greeting}, {ctx.deps}"
         >>> from toolrun import Tool

@@ -69,7 +69,7 @@ class TextDelta:
 class Diagnostic:
     """Something odd that is not an error of one call; `position` names the call if there is one.
 
-    Codes: `finish_without_calls`, `orphan_delta`, `undecodable_event`, `stream_error`,
+    Codes: `finish_without_calls`, `orphan_delta`, `undecodable_event`, `lost_event`, `stream_error`,
     `failed_generation`, `error_after_finish`, `limit`, `unknown_wire`.
     """
 

@@ -79,8 +79,8 @@ class StreamInterrupted(ToolrunError):
     of the stream is the `__cause__`.
     """
 
-    def __init__(self, message: str, *, turn: object) -> None:
-        """Keep the turn as it stood when the stream broke."""
+    def __init__(self, message: str, *, turn: Any) -> None:
+        """Keep the turn as it stood when the stream broke; a `Turn`, which stands on a higher floor."""
         super().__init__(message)
         self.turn = turn
 

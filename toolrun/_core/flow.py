@@ -146,7 +146,7 @@ def call_flow(
                 call=call,
                 code="refused",
                 error=error,
-                message=error.reason,
+                message=results.NOT_RUN + error.reason,
                 tool=_name(finding),
                 repairs=tuple(records),
             )
@@ -257,14 +257,13 @@ def _request(
 ) -> RepairRequest:
     definition = finding.tool.definition if finding.tool else None
     if definition is not None and not binding.builtin:
-        # A copy: what a hook does to it changes nothing else.
         definition = ToolDefinition(
             name=definition.name,
             description=definition.description,
             input_schema=copy.deepcopy(definition.input_schema),
         )
     return RepairRequest(
-        call=call if binding.builtin else replace(call, arguments=copy.deepcopy(call.arguments)),
+        call=_copied(call, binding),
         fault=finding.fault or Fault.SCHEMA,
         text=candidate.text,
         issue=finding.issue,
@@ -276,8 +275,13 @@ def _request(
         candidates=call.name_readings if len(call.name_readings) > 1 else (),
         attempt=attempt,
         seconds_left=left,
-        siblings=siblings,
+        siblings=tuple(_copied(sibling, binding) for sibling in siblings),
     )
+
+
+def _copied(call: ToolCall, binding: HookBinding) -> ToolCall:
+    """A copy that a hook may change as it likes; built-in ones change nothing."""
+    return call if binding.builtin else replace(call, arguments=copy.deepcopy(call.arguments), extra=dict(call.extra))
 
 
 def _judge(

@@ -129,7 +129,7 @@ def _offset(data: bytes, line: int, column: int) -> int:
     for _ in range(line - 1):
         start = data.find(b"\n", start) + 1
     end = min(start + max(column - 1, 0), len(data))
-    return len(data[:end].decode(errors="surrogatepass"))
+    return len(data[:end].decode(errors="ignore"))  # the byte may lie inside a character
 
 
 def _issue(text: str, code: str, message: str, offset: int) -> ArgumentIssue:

@@ -27,7 +27,7 @@ HookT = TypeVar("HookT", bound="RepairHook")
 class ToolRegistry:
     """Tools by name. Declaring one twice is an error; only registered names are names.
 
-    Example:
+    Examples:
         >>> registry = ToolRegistry()
         >>> @registry.tool
         ... def double(n: int) -> int:

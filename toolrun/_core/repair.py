@@ -37,7 +37,8 @@ class Fault(StrEnum):
     """They are an object, but not what the schema asks for."""
 
 
-_ORDER: Final = {fault: place for place, fault in enumerate(Fault)}
+# Text that is not JSON and JSON that is not an object are equally far from running.
+_ORDER: Final = {fault: place for place, fault in enumerate(Fault)} | {Fault.NOT_OBJECT: list(Fault).index(Fault.PARSE)}
 ASKED_BY_DEFAULT: Final = frozenset(Fault) - {Fault.INCOMPLETE}
 
 

@@ -29,8 +29,7 @@ _REASONS: Final = {
     "limit": "it is over the size that is accepted. Make the call smaller.",
     "nameless": "the call has no tool name. Send it again with the name of a tool.",
     "identity_conflict": "the tool's name changed in the middle of the call. Send the call again.",
-    "held": "the response was stopped early (length or content filter), so its calls are held. "
-    "Repeat the call if it is still wanted.",
+    "held": "the response was stopped early, so its calls are held. Repeat the call if it is still wanted.",
 }
 
 

@@ -26,7 +26,7 @@ class Retry:
     Raises:
         RegistrationError: A number makes no sense.
 
-    Example:
+    Examples:
         >>> policy = Retry(on=(ConnectionError, TimeoutError), attempts=4)
         >>> policy.wants(ConnectionResetError()), policy.wants(ValueError())
         (True, False)

@@ -10,16 +10,17 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from typing_extensions import TypedDict, Unpack
 
-from toolrun._core import schema
+from toolrun._core import json_schema, schema
 from toolrun._core.calls import ToolDefinition
 from toolrun._core.exceptions import RegistrationError
 
 if TYPE_CHECKING:
     from toolrun._core.calls import Effect
     from toolrun._core.context import ToolContext
+    from toolrun._core.json_schema import Validator
     from toolrun._core.records import JsonObject, RepairFloor
     from toolrun._core.retry import Retry
-    from toolrun._core.schema import Signature, Validator
+    from toolrun._core.schema import Signature
 
 ToolFunction: TypeAlias = Callable[..., object]
 Timeout: TypeAlias = float | Literal["default"] | None
@@ -130,7 +131,7 @@ class Tool:
         Raises:
             RegistrationError: A parameter cannot be described, it has no name, or options contradict.
 
-        Example:
+        Examples:
             >>> def add(a: int, b: int = 1) -> int:
             ...     '''Add two numbers.'''
             ...     return a + b
@@ -141,10 +142,12 @@ class Tool:
         if not callable(function):
             raise RegistrationError(f"a tool needs a function, not {function!r}")
         own = _innermost(function)
+        if inspect.isgeneratorfunction(own) or inspect.isasyncgenfunction(own):
+            raise RegistrationError(f"{function!r} is a generator; a tool returns its result, so collect it first")
         summary, described = _read_docstring(inspect.getdoc(own))
         input_schema, validator, signature = schema.from_function(function, described)
         definition = ToolDefinition(
-            name=_checked_name(name or str(getattr(own, "__name__", "")), function),
+            name=_checked_name(name or _own_name(function), function),
             description=summary if description is None else description,
             input_schema=input_schema,
         )
@@ -183,7 +186,7 @@ class Tool:
                 fit the handler.
         """
         checked = _checked_name(name, handler)
-        closed, validator = schema.from_json_schema(input_schema, checked)
+        closed, validator = json_schema.from_json_schema(input_schema, checked)
         return cls(
             definition=ToolDefinition(name=checked, description=description, input_schema=closed),
             validator=validator,
@@ -217,6 +220,12 @@ def _checked_name(name: str, function: ToolFunction) -> str:
     if not name or name == "<lambda>":
         raise RegistrationError(f"{function!r} has no name of its own; pass name=…")
     return name
+
+
+def _own_name(function: ToolFunction) -> str:
+    while isinstance(function, functools.partial):
+        function = function.func
+    return str(getattr(function, "__name__", ""))
 
 
 def _innermost(function: ToolFunction) -> ToolFunction:

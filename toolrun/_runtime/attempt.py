@@ -71,12 +71,14 @@ async def _again(
 
     left = None if policy.timeout is None else max(policy.timeout - spent, 0.0)
     stops = tenacity.stop_after_attempt(policy.attempts)
-    backoff = tenacity.wait_exponential_jitter(initial=policy.wait, max=policy.max_wait, jitter=policy.wait)
+    backoff = tenacity.wait_exponential(multiplier=policy.wait, max=policy.max_wait) + tenacity.wait_random(
+        0, policy.wait
+    )
 
     def wait(state: RetryCallState) -> float:
         hinted = state.outcome.result().error if state.outcome is not None else None
         after = hinted.after if isinstance(hinted, TryAgain) else None
-        return backoff(state) if after is None else after
+        return min(backoff(state), policy.max_wait) if after is None else after
 
     def before_sleep(state: RetryCallState) -> None:
         if state.outcome is not None and state.next_action is not None:

@@ -56,7 +56,7 @@ class Runner:
     Raises:
         RegistrationError: A number makes no sense, or a hook is not callable.
 
-    Example:
+    Examples:
         >>> import toolrun
         >>> registry = toolrun.ToolRegistry()
         >>> @registry.tool

@@ -64,7 +64,7 @@ class TurnSession:
         )
         self._calls: tuple[ToolCall, ...] = ()
         self._outcomes: dict[int, Outcome] = {}
-        self._started: set[int] = set()
+        self._started: dict[int, Job] = {}
         self._diagnostics: list[Diagnostic] = []
         self._response: Response | None = None
 
@@ -189,7 +189,6 @@ class TurnSession:
         return HookAnswer(decision, failure, time.monotonic() - began)
 
     async def _execute(self, validated: ValidatedCall, tool: Tool) -> Outcome:
-        self._started.add(validated.call.position)
         key = f"{self._settings.run_id}:{self._turn_id}:{validated.call.position}"
         base = Job(
             key=key,
@@ -210,9 +209,16 @@ class TurnSession:
         return _written_down(outcome)
 
     def _cancelled(self, call: ToolCall) -> Cancelled:
-        started = call.position in self._started
-        doubt = "It had started and may have had an effect." if started else "It had not started."
-        return Cancelled(call=call, code="cancelled", message=f"The run was cancelled. {doubt}", started=started)
+        job = self._started.get(call.position)
+        doubt = "It had not started." if job is None else "It had started and may have had an effect."
+        return Cancelled(
+            call=call,
+            tool=job.tool if job else None,
+            code="cancelled",
+            message=f"The run was cancelled. {doubt}",
+            started=job is not None,
+            key=job.key if job else "",
+        )
 
     def _tell(self, event: Event) -> None:
         if self._emit is not None:

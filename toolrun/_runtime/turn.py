@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from toolrun._core.calls import CallStatus
-from toolrun._core.exceptions import TurnPending
+from toolrun._core.exceptions import TurnPending, UnknownWire
 from toolrun._core.json_text import dump_once
 from toolrun._core.outcomes import Deferred, Succeeded
 from toolrun._core.records import Grade
@@ -78,11 +78,16 @@ class Turn:
 
         Raises:
             TurnPending: A deferred call has no outcome yet.
+            UnknownWire: The calls came from elsewhere, and no wire was named.
         """
         if self.pending:
             waiting = ", ".join(outcome.call.id for outcome in self.pending)
             raise TurnPending(f"these calls have no outcome yet: {waiting}")
         if self.wire is None:
+            if self.outcomes:
+                raise UnknownWire(
+                    "these calls came over no known wire; name the one to write for: execute(calls, wire=…)"
+                )
             return []
         as_run = {outcome.call.position: _as_run(outcome) for outcome in self.outcomes}
         calls = [as_run.get(call.position, call) for call in self.calls]

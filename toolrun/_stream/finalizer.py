@@ -11,7 +11,7 @@ from toolrun._core.exceptions import FinalizerClosed, UnknownWire
 from toolrun._core.policy import FinishPolicy
 from toolrun._stream.framing import DONE, Framer, decode_payload
 from toolrun.wires import get_wire, recognise
-from toolrun.wires._reading import fields
+from toolrun.wires._reading import error_message, fields
 
 if TYPE_CHECKING:
     from toolrun._core.calls import ToolCall
@@ -44,7 +44,7 @@ class StreamFinalizer:
     Raises:
         UnknownWire: No wire has that name.
 
-    Example:
+    Examples:
         >>> finalizer = StreamFinalizer("openai-chat")
         >>> delta = {"tool_calls": [{"index": 0, "id": "c", "function": {"name": "f", "arguments": "{}"}}]}
         >>> [type(event).__name__ for event in finalizer.feed({"choices": [{"delta": delta}]})]
@@ -75,7 +75,7 @@ class StreamFinalizer:
         self._decode: Decode | None = None
         self._waiting: list[object] = []
         self._calls: tuple[ToolCall, ...] = ()
-        self._closing = False
+        self._strange = False
         self._closed = False
         if wire != "auto":
             self._use(get_wire(wire))
@@ -106,7 +106,7 @@ class StreamFinalizer:
         Raises:
             UnknownWire: Events came, and `"auto"` knew none of them.
         """
-        if self._waiting:
+        if self._waiting or (self._strange and self._wire is None):
             raise UnknownWire("no event was recognised as any known provider's; name the wire with wire=… (or --wire)")
 
     def feed(self, event: object) -> Sequence[StreamEvent]:
@@ -151,7 +151,6 @@ class StreamFinalizer:
         """
         if self._closed:
             return ()
-        self._closing = True
         if self._framer is not None:
             for frame in self._framer.close():
                 self._feed_frame(frame)
@@ -179,23 +178,24 @@ class StreamFinalizer:
         if frame.value is DONE:
             self._assembler.terminate()
         elif frame.unreadable is not None:
-            self._lose(frame.unreadable, frame.line)
+            self._lose(frame.unreadable, frame.line, last=frame.last)
         elif isinstance(frame.value, list):
             for event in frame.value:
                 self._feed_event(event)
         else:
             self._feed_event(_named(frame.value, frame.event))
 
-    def _lose(self, text: str, line: int | None) -> None:
-        """A payload that cannot be read. If it began like an event, argument text may be gone with it.
+    def _lose(self, text: str, line: int | None, *, last: bool = False) -> None:
+        """A payload that cannot be read. If it began like an event, argument text is gone with it.
 
-        The last line of a stream that was cut says no more than that it was cut.
+        The last payload of a stream that was cut says no more than that it was cut.
         """
         message = f"not JSON: {_shorten(text)}"
-        if text.lstrip().startswith(("{", "[")) and not self._closing:
+        if text.lstrip().startswith(("{", "[")) and not last:
             self._assembler.lose(message, line=line)
         else:
             self._assembler.diagnose("undecodable_event", message, line=line)
+        self._strange = self._wire is None
 
     def _feed_event(self, event: object) -> None:
         if type(event) is not dict or "data" in event:
@@ -241,7 +241,9 @@ class StreamFinalizer:
             chunk = fields(event).get("chunk")
             wire = recognise(fields(chunk)) if chunk else None
         if wire is None:
-            if len(self._waiting) < _MAX_WAITING:
+            if error := fields(event).get("error"):
+                self._assembler.error(error_message(error))
+            elif len(self._waiting) < _MAX_WAITING:
                 self._waiting.append(event)
             return
         self._use(wire)

@@ -27,13 +27,15 @@ class Frame(NamedTuple):
     """One decoded payload, or what could not be decoded.
 
     `line` counts from 1 and is where the payload ends. `event` is the name on an SSE `event:` line.
-    `unreadable` holds the payload's text if it is not JSON; `value` is None then.
+    `unreadable` holds the payload's text if it is not JSON; `value` is None then. `last` is True for a payload
+    at the very end, which may have been cut.
     """
 
     value: object
     line: int
     event: str | None = None
     unreadable: str | None = None
+    last: bool = False
 
 
 class Framer:
@@ -42,6 +44,7 @@ class Framer:
     def __init__(self) -> None:
         self._pieces: list[bytes] = []
         self._data: list[bytes] = []
+        self._data_line = 0
         self._event: str | None = None
         self._document: list[tuple[int, bytes]] = []
         self._line = 0
@@ -70,7 +73,8 @@ class Framer:
         self._pieces = []
         for line in rest.rstrip(b"\r").split(b"\r") if rest else ():
             yield from self._take(line)
-        yield from self._dispatch()
+        for frame in self._dispatch():
+            yield frame._replace(last=True)
         yield from self._end_document()
 
     def _take(self, line: bytes) -> Iterator[Frame]:
@@ -80,6 +84,7 @@ class Framer:
             self._begun = bool(line)
         if line.startswith(b"data:"):
             self._data.append(line[6:] if line[5:6] == b" " else line[5:])
+            self._data_line = self._line
         elif not line:
             if self._data or self._event:
                 yield from self._dispatch()
@@ -97,6 +102,7 @@ class Framer:
                 self._event = value.removeprefix(b" ").decode(errors="replace")
             elif name == b"data":
                 self._data.append(b"")
+                self._data_line = self._line
         elif not name and colon:
             return  # a comment, often a keep-alive
         elif line.lstrip().startswith(_JSON_STARTS):
@@ -114,7 +120,7 @@ class Framer:
         data, self._data = self._data, []
         event, self._event = self._event, None
         if data:
-            yield _frame(b"\n".join(data) if len(data) > 1 else data[0], self._line, event)
+            yield _frame(b"\n".join(data) if len(data) > 1 else data[0], self._data_line, event)
 
     def _end_document(self) -> Iterator[Frame]:
         """Lines that did not parse one by one: one document over several lines, or broken lines."""
@@ -125,9 +131,9 @@ class Framer:
         if whole.unreadable is None:
             yield whole
             return
-        for number, line in lines:
-            if line.strip():
-                yield _frame(line, number, None)
+        written = [(number, line) for number, line in lines if line.strip()]
+        for number, line in written:
+            yield _frame(line, number, None)._replace(last=number == written[-1][0])
 
 
 def decode_payload(text: str | bytes) -> object | None:

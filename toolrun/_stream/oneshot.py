@@ -41,7 +41,7 @@ def finalize(
         Exception: What the iterator raises is not raised here: the calls are incomplete then. `Runner.run`
             tells the difference.
 
-    Example:
+    Examples:
         >>> call = {"id": "c1", "function": {"name": "add", "arguments": '{"a": 1'}}
         >>> response = {"choices": [{"message": {"tool_calls": [call]}, "finish_reason": "length"}]}
         >>> [(call.name, call.status.value, call.code) for call in finalize(response)]

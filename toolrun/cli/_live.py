@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-import anyio
 from rich.console import Console
 from rich.live import Live
 from rich.padding import Padding
@@ -22,11 +21,10 @@ if TYPE_CHECKING:
     from toolrun import Turn
     from toolrun.cli._rows import Row, Rows
 
-# Ten frames a second, and only when something changed: fast enough to follow, too slow to flicker.
-_FRAME_SECONDS: Final = 0.1
-
 _STATE_WIDTH: Final = 12
-_WIDE: Final = 110
+_CALL_WIDTHS: Final = ((110, 30), (60, 20), (0, 12))
+"""From which width of the terminal on the first column has which width."""
+
 _CELL: Final = 1_000
 
 _STATES: Final = {
@@ -58,10 +56,9 @@ class LiveView(View):
         self._stale = False
 
     def __enter__(self) -> Self:
-        """Take the terminal."""
+        """Print the title; the terminal is taken when there is a call to show."""
         if self.title is not None:
             self._console.print(Text(one_line(self.title), "bold"))
-        self._live.__enter__()
         return self
 
     def __exit__(
@@ -69,14 +66,12 @@ class LiveView(View):
     ) -> None:
         """Draw it a last time and leave it on the screen."""
         self._draw()
-        self._live.__exit__(kind, error, traceback)
+        self._live.stop()
 
-    async def watch(self) -> None:
-        """Draw a frame whenever something has changed."""
-        while True:
-            if self._stale:
-                self._draw()
-            await anyio.sleep(_FRAME_SECONDS)
+    def frame(self) -> None:
+        """Draw the table if something has changed."""
+        if self._stale:
+            self._draw()
 
     def changed(self, row: Row) -> None:  # noqa: ARG002  # all rows are drawn anew
         """Have the next frame drawn."""
@@ -95,14 +90,15 @@ class LiveView(View):
         self._stale = False
         rows = list(self.rows)
         if rows:
-            self._live.update(_table(rows, wide=self._console.width >= _WIDE), refresh=True)
+            self._live.start()
+            self._live.update(_table(rows, self._console.width), refresh=True)
 
 
-def _table(rows: list[Row], *, wide: bool) -> Table:
+def _table(rows: list[Row], width: int) -> Table:
     # Fixed widths: a table that follows its longest cell jumps with every delta.
     table = Table(box=None, expand=True, padding=(0, 2, 0, 0), header_style="dim", pad_edge=False)
     table.add_column("#", width=2, justify="right")
-    table.add_column("call", width=30 if wide else 20, no_wrap=True)
+    table.add_column("call", width=next(own for least, own in _CALL_WIDTHS if width >= least), no_wrap=True)
     table.add_column("state", width=_STATE_WIDTH, no_wrap=True)
     table.add_column("arguments, result", ratio=1, no_wrap=True)
     for row in rows:

@@ -17,25 +17,29 @@ examples:
   toolrun finalize recorded.jsonl --json
   toolrun plugins
 
-`toolrun run --help` and `toolrun finalize --help` say what is a stream, and what the exit codes mean.
+What is a stream, and what the exit codes mean: toolrun run --help
 """
 
 _STREAMS: Final = """\
 streams:
-  Server-sent events, newline-delimited JSON (also lines of {"event": ..., "data": ...}), or one JSON
-  document, as the provider sent it: one response a file. `-` is standard input, read as it comes.
+  Server-sent events, newline-delimited JSON (also {"event": ..., "data": ...}),
+  or one JSON document, as the provider sent it: one response a file. `-` is
+  standard input, read as it comes.
 
 bad input:
-  A file that cannot be read, is empty, or holds no event of a known provider; and a line that begins like
-  an event and is not JSON, with other lines after it. What could be read is shown all the same. A stream
-  whose last line is cut is not bad input: it was cut, and its calls are incomplete.
+  A file that cannot be read, is empty, or holds no event of a known provider;
+  and a line that begins like an event and is not JSON, with other lines after
+  it. What could be read is shown all the same. A stream whose last line is cut
+  is not bad input: it was cut, and its calls are incomplete.
 """
 
 _RUN: Final = f"""\
 {_STREAMS}
 exit code:
-  0  every call of every stream succeeded        2  bad input, one line on standard error says what
-  1  a call did not succeed                    130  interrupted with Ctrl-C; the tools were cancelled
+    0  every call of every stream succeeded
+    1  a call did not succeed
+    2  bad input; one line on standard error says what
+  130  interrupted with Ctrl-C; the tools were cancelled
 
 examples:
   toolrun run examples/streams/parallel.sse --tools examples/tools.py
@@ -46,7 +50,8 @@ examples:
 _FINALIZE: Final = f"""\
 {_STREAMS}
 exit code:
-  0  the streams could be read, whatever is in them        2  bad input
+  0  the streams could be read, whatever is in them
+  2  bad input; one line on standard error says what
 
 examples:
   toolrun finalize recorded.sse

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, redirect_stdout
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import anyio
 
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from toolrun.abc import Wire
     from toolrun.cli._sources import Source
     from toolrun.cli._views import View
+
+_FRAME_SECONDS: Final = 0.1
 
 MakeView: TypeAlias = Callable[[str, "str | None", Rows], "View"]
 
@@ -51,7 +53,9 @@ def run(options: Namespace) -> int:
 async def _run_all(
     options: Namespace, registry: ToolRegistry, sources: list[Source], wire: str | Wire, make_view: MakeView
 ) -> int:
-    asyncio.get_running_loop().set_default_executor(_Impatient())
+    loop = asyncio.get_running_loop()
+    loop.set_default_executor(_Impatient())
+    loop.set_exception_handler(_report_unless_interrupted)
     code = SUCCEEDED
     async with Runner(
         registry, timeout=options.timeout, max_concurrency=options.max_concurrency, on_stream_error="return"
@@ -79,9 +83,10 @@ async def _show(run: RunStream, view: View) -> Turn:
         with view:
             try:
                 async with anyio.create_task_group() as group:
-                    group.start_soon(view.watch)
+                    over = anyio.Event()
+                    group.start_soon(_show_frames, view, over)
                     failure = await _follow(run, view)
-                    group.cancel_scope.cancel()
+                    over.set()
             finally:
                 for row in view.rows.settle(run.turn):
                     view.changed(row)
@@ -109,6 +114,17 @@ async def _follow(run: RunStream, view: View) -> Exception | None:
     return None
 
 
+async def _show_frames(view: View, over: anyio.Event) -> None:
+    """Ten frames a second: fast enough to follow, too slow to flicker.
+
+    It also keeps the loop awake: the system may give Ctrl-C to another thread, and a loop asleep would not know.
+    """
+    while not over.is_set():
+        view.frame()
+        with anyio.move_on_after(_FRAME_SECONDS):
+            await over.wait()
+
+
 def _fault(source: Source, turn: Turn, *, named: bool) -> InputError | None:
     known = recognised(
         wire=turn.wire, named=named, calls=turn.calls, response=turn.response, diagnostics=turn.diagnostics
@@ -132,6 +148,14 @@ def _view_maker(*, as_json: bool) -> MakeView:
             raise
         return LinesView
     return LiveView
+
+
+def _report_unless_interrupted(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """A second Ctrl-C leaves tasks behind that die of it; that is no news."""
+    error = context.get("exception")
+    group = error if isinstance(error, BaseExceptionGroup) else None
+    if not isinstance(error, KeyboardInterrupt) and (group is None or group.subgroup(KeyboardInterrupt) is None):
+        loop.default_exception_handler(context)
 
 
 class _Impatient(ThreadPoolExecutor):

@@ -21,7 +21,7 @@ BLOCK_BYTES: Final = 64 * 1024
 STDIN: Final = "-"
 
 _HEAD_BYTES: Final = 1024 * 1024
-_UNKNOWN: Final = ("undecodable_event", "unknown_wire", "stream_error")
+_UNKNOWN: Final = ("lost_event", "undecodable_event", "unknown_wire", "stream_error")
 _OWN: Final = ("orphan_delta", "failed_generation")
 
 
@@ -98,7 +98,7 @@ class Source:
         if not recognised:
             raise self._unknown(diagnostics)
         for odd in diagnostics:
-            if odd.line is not None and odd.line < self.last_line and _began_like_an_event(odd):
+            if odd.code == "lost_event" and odd.line is not None:
                 raise InputError(odd.message, place=self.name, line=odd.line)
 
     def _unknown(self, diagnostics: Sequence[Diagnostic]) -> InputError:
@@ -156,12 +156,6 @@ def _standard_input() -> Callable[[int], bytes]:
     if sys.stdin is None:  # closed by the shell: `<&-`
         raise OSError(0, "it is closed")
     return cast("BufferedReader", sys.stdin.buffer).read1  # gives what there is, and does not wait for more
-
-
-def _began_like_an_event(odd: Diagnostic) -> bool:
-    """Tell a broken event from a line of a log; the finalizer draws the same line."""
-    text = odd.message.removeprefix("not JSON: ").lstrip()
-    return odd.code == "undecodable_event" and text.startswith(("{", "["))
 
 
 def _line_ends(data: bytes) -> int:

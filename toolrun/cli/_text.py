@@ -19,7 +19,7 @@ def printable(text: str) -> str:
 
     A JSON text stays one, with the same value: such characters stand only inside its strings.
 
-    Example:
+    Examples:
         >>> print(printable("red: \x1b[31m"))
         red: \u001b[31m
     """
@@ -29,7 +29,7 @@ def printable(text: str) -> str:
 def one_line(text: str) -> str:
     r"""`printable`, with line ends and tabs written out too.
 
-    Example:
+    Examples:
         >>> print(one_line("a\n\tb"))
         a\n\tb
     """
@@ -39,7 +39,7 @@ def one_line(text: str) -> str:
 def shorten(text: str, width: int) -> str:
     """Cut a text to so many characters, with an ellipsis for what is left out.
 
-    Example:
+    Examples:
         >>> shorten("forecast", 5)
         'fore…'
     """
@@ -54,7 +54,7 @@ def json_line(value: object) -> str:
 def count(number: int, noun: str) -> str:
     """A number and its noun.
 
-    Example:
+    Examples:
         >>> count(1, "call"), count(2, "call")
         ('1 call', '2 calls')
     """

@@ -44,8 +44,8 @@ class View(AbstractContextManager["View"]):
     ) -> None:
         """Stop."""
 
-    async def watch(self) -> None:
-        """Run beside the stream, until cancelled."""
+    def frame(self) -> None:
+        """Draw, if it is drawn; called ten times a second."""
 
     def changed(self, row: Row) -> None:
         """Show that a row changed."""

@@ -21,7 +21,7 @@ __all__ = ["lossless", "outer_noise", "trailing_comma"]
 def lossless() -> tuple[HookBinding, ...]:
     """The built-in chain, in order; what `Runner` uses unless it is given `repairs=`.
 
-    Example:
+    Examples:
         >>> [binding.name for binding in lossless()]
         ['outer_noise', 'trailing_comma']
     """

@@ -25,7 +25,7 @@ def outer_noise(request: RepairRequest) -> Repaired | None:
 
     Refuses a text with a second fence: which of two blocks was meant is a guess.
 
-    Example:
+    Examples:
         >>> from toolrun._core.calls import CallStatus, ToolCall
         >>> from toolrun._core.repair import Fault, RepairRequest
         >>> def ask(raw: str) -> str | None:

@@ -26,7 +26,7 @@ def trailing_comma(request: RepairRequest) -> Repaired | None:
     Refuses a comma with no value before it (`[1,,]`, `{,}`): something may be missing there. Refuses a
     text whose last string does not end.
 
-    Example:
+    Examples:
         >>> from toolrun._core.calls import CallStatus, ToolCall
         >>> from toolrun._core.repair import Fault, RepairRequest
         >>> def ask(raw: str) -> str | None:

@@ -85,6 +85,7 @@ class _Decoder:
     def __init__(self, sink: Sink) -> None:
         self._sink = sink
         self._tool_delta = sink.tool_delta
+        self._whole = False
 
     def decode(self, event: object) -> None:
         if type(event) is dict:
@@ -120,6 +121,7 @@ class _Decoder:
 
     def _choice(self, choice: Mapping[str, object]) -> None:
         number = as_index(choice.get("index")) or 0
+        self._whole = not choice.get("delta")
         for field, value in fields(choice.get("delta") or choice.get("message")).items():
             if value and field in _DELTA_FIELDS:
                 _DELTA_FIELDS[field](self, number, field, value)
@@ -130,9 +132,11 @@ class _Decoder:
             self._sink.error(error_message(error))
 
     def calls(self, choice: int, _field: str, calls: object) -> None:
-        for item in items(calls):
+        for position, item in enumerate(items(calls)):
             call = fields(item)
             index = as_index(call.get("index"))
+            if index is None and self._whole:
+                index = position  # the list of a whole message is the order; its calls have no index
             custom = call.get("custom") if call.get("function") is None else None
             body = fields(call.get("function") if custom is None else custom)
             call_id = as_name(call.get("id"))
