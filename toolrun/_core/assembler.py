@@ -16,10 +16,10 @@ from toolrun._core.policy import SAYS_CALLS, Evidence, Text, Verdict, evidence, 
 from toolrun._core.records import ArgumentIssue
 from toolrun._core.response import CALL, Part, Response
 from toolrun._core.routing import MAX_CALLS, Router, place
-from toolrun._core.slots import Block
+from toolrun._core.slots import Block, Ending
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Container, Mapping
 
     from toolrun._core.calls import CallKind
     from toolrun._core.events import StreamEvent, TextKind
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from toolrun._core.response import BlockKey
     from toolrun._core.slots import Placeholder, Slot
 
+_EVERY_CHOICE: Final = range(2**31)
 _ABSENT: Final = frozenset(("", "null", "None"))
 
 
@@ -43,14 +44,16 @@ class Assembler:
         self._deltas = deltas
         self._router = Router(make_id, self._opened, self._overflowed)
         self._at = self._router.at
+        self._recent = self._router.recent
         self._blocks: dict[tuple[int, BlockKey], Block] = {}
         self._parts: list[Block | Slot] = []
         self._texts: list[str] = []
         self._finish: dict[int, str] = {}
         self._usage: JsonObject = {}
-        self._error: str | None = None
+        self._finished_before_error: Container[int] | None = None
         self._lost = False
         self._orphans: set[int] = set()
+        self._begun = False
         self.response_id: str | None = None
         self.terminated = False
         self.events: list[StreamEvent] = []
@@ -58,18 +61,23 @@ class Assembler:
     # -- what wires say ---------------------------------------------------------------------
 
     def begin(self, response_id: str | None) -> None:
-        """A response begins. A second one in the same stream cuts what the first left unfinished."""
-        if self.response_id is not None and not self._finish:
+        """A response begins. In a stream with a second one, each keeps its own end: a finish proves nothing else."""
+        if self._begun:
             for slot in self._router.slots:
-                slot.cut = True
-        if response_id:
-            self.response_id = response_id
+                if slot.ending is None:
+                    slot.ending = Ending(self._finish.get(slot.choice), self.terminated)
+            self._finish.clear()
+            self.terminated = False
+        self._begun = True
+        self.response_id = response_id or self.response_id
 
     def tool_delta(self, choice: int, index: int | None, id: str | None, name: str | None, text: str) -> None:
         """A piece of a call: any of an id, a name and argument text."""
         slot = self._at.get((choice, index) if choice else index)
         if slot is None or id or name:
             slot = self._router.route(choice, index, _present(id), name or None, text)
+        else:
+            self._recent[choice] = slot
         if text:
             size = len(text)
             if size == slot.size and self._is_resend(slot, text):
@@ -105,16 +113,23 @@ class Assembler:
         if slot is None or not slot.is_announced_again(name or None, placeholder):
             slot = self._router.open(choice, index, _present(id), name or None, provider_executed=provider_executed)
         slot.kind = kind
-        slot.placeholder = placeholder
-        self._at[place(choice, index)] = slot
+        slot.placeholder = placeholder or slot.placeholder
+        if index is not None:
+            self._at[place(choice, index)] = slot
         if extra:
             slot.extra.update(extra)
 
     def tool_extra(self, choice: int, extra: Mapping[str, object]) -> None:
         """More that the provider put on the call that was written to last."""
-        slot = self._router.recent(choice)
+        slot = self._recent.get(choice)
         if slot is not None:
             slot.extra.update(extra)
+
+    def tool_is_custom(self, choice: int) -> None:
+        """The call that was written to last takes free text, which has no end of its own."""
+        slot = self._recent.get(choice)
+        if slot is not None:
+            slot.kind = "custom"
 
     def tool_replace(self, choice: int, index: int | None, text: str) -> None:
         """The wire's own final copy of a call's arguments; it wins over the deltas."""
@@ -186,13 +201,10 @@ class Assembler:
         self.terminated = True
 
     def error(self, message: str) -> None:
-        """The provider reported an error in the stream, or the stream raised."""
-        if self.ended():
-            self.diagnose("error_after_finish", message)
-            return
-        if self._error is None:
-            self._error = message
-        self.diagnose("stream_error", message)
+        """The provider reported an error in the stream, or the stream raised. What had its finish before keeps it."""
+        if self._finished_before_error is None:
+            self._finished_before_error = frozenset(self._finish) if not self.terminated else _EVERY_CHOICE
+        self.diagnose("error_after_finish" if self.ended() else "stream_error", message)
 
     def lose(self, message: str, *, line: int | None = None) -> None:
         """An event in the middle of the stream could not be read: any call may lack a piece, whatever the finish says."""
@@ -259,15 +271,11 @@ class Assembler:
 
     def _finalize(self, slot: Slot, policy: FinishPolicy, *, beside: bool) -> ToolCall:
         raw = self._whole_text(slot)
-        reason = self._finish.get(slot.choice)
-        seen = evidence(
-            policy,
-            reason=reason,
-            terminated=self.terminated,
-            failed=self._error is not None,
-            lost=self._lost,
-            cut=slot.cut,
-        )
+        reason, terminated = slot.ending or Ending(self._finish.get(slot.choice), self.terminated)
+        spared = self._finished_before_error is None or slot.choice in self._finished_before_error
+        failed = self._lost or not (spared or slot.ending)
+        replaced = slot.ending is not None and reason is None and not terminated
+        seen = evidence(policy, reason=reason, terminated=terminated, failed=failed, cut=slot.cut or replaced)
         arguments, issue, column = _read(slot, raw, seen)
         verdict = _overrule(slot, seen.verdict(column), column, beside=beside)
         ok = verdict.status is CallStatus.OK
@@ -290,7 +298,7 @@ class Assembler:
             issue=None if ok else issue,
             position=slot.position,
             choice=slot.choice,
-            index=slot.index,
+            index=slot.index if slot.index is None or slot.index >= 0 else -1 - slot.index,
             name_readings=slot.readings,
             kind=slot.kind,
             synthetic_id=slot.wire_id is None or slot.synthetic_id,
@@ -303,7 +311,7 @@ class Assembler:
         """The argument text, or the placeholder of a call without any; what listeners did not get yet, they get now."""
         raw = slot.text()
         rest = slot.held_half
-        if not raw:
+        if not raw.strip() and slot.placeholder:
             raw = rest = slot.placeholder if isinstance(slot.placeholder, str) else slot.placeholder()
         if rest and self._deltas:
             self.events.append(CallDelta(slot.position, rest))

@@ -123,11 +123,11 @@ class FinishPolicy:
         """Tell whether a call with this verdict may run."""
         if verdict.status is not CallStatus.OK:
             return False
-        return verdict.code != "held" or held_family(reason) in self.run_held
+        return verdict.code != "held" or held_family(reason) in map(held_family, self.run_held)
 
 
 def evidence(
-    policy: FinishPolicy, *, reason: str | None, terminated: bool, failed: bool, lost: bool = False, cut: bool = False
+    policy: FinishPolicy, *, reason: str | None, terminated: bool, failed: bool, cut: bool = False
 ) -> Evidence:
     """Sum up how a choice ended.
 
@@ -135,21 +135,17 @@ def evidence(
         policy: Decides on what is missing or unknown.
         reason: The finish reason that counts, as sent, or None.
         terminated: The protocol's terminator was seen, or the user says that the end was normal.
-        failed: The provider reported an error or the stream raised, and no finish had come before.
-        lost: An event could not be read, so a piece of any call may be missing.
-        cut: The response was replaced by another one before it finished.
+        failed: The provider reported an error or the stream raised, and no finish had come before; or an event
+            could not be read, so that a piece of any call may be missing.
+        cut: The call is not whole by the wire's own structure, or another response began before its finish.
     """
     if cut:
         return Evidence.CUT
-    if lost:
-        return Evidence.ERROR
-    if reason is not None:
-        known = REASONS.get(normalise(reason))
-        if known is not None:
-            return known
-        return Evidence.TERMINATED if policy.missing_finish == "infer" else Evidence.HELD
     if failed:
         return Evidence.ERROR
+    if reason is not None:
+        unknown = Evidence.TERMINATED if policy.missing_finish == "infer" else Evidence.HELD
+        return REASONS.get(normalise(reason), unknown)
     if terminated or policy.missing_finish == "infer":
         return Evidence.TERMINATED
     return Evidence.CUT

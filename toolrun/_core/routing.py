@@ -48,11 +48,7 @@ class Router:
         self.slots: list[Slot] = []
         self.at: dict[Place, Slot] = {}
         self._by_id: dict[tuple[int, str], Slot] = {}
-        self._recent: dict[int, Slot] = {}
-
-    def recent(self, choice: int) -> Slot | None:
-        """The call that was written to last."""
-        return self._recent.get(choice)
+        self.recent: dict[int, Slot] = {}
 
     def known(self, choice: int, id: str | None) -> Slot | None:
         """The newest call with this id."""
@@ -66,11 +62,13 @@ class Router:
             if known is not None:
                 if self._opens_again(known, at, index, name, text):
                     return self.open(choice, index, id, name)
+                if at is not None and at is not known and at.is_complete():
+                    self.at[place(choice, index)] = known  # it moved to a place that is no longer written to
                 return self._continue(known, index, None, name)
         if index is None:
             return self._without_index(choice, id, name, text)
         if at is None:
-            recent = self._recent.get(choice)
+            recent = self.recent.get(choice)
             if recent is not None and self._continues_indexless(recent, id, name, text):
                 return self._continue(recent, index, id, name)
             return self.open(choice, index, id, name)
@@ -82,7 +80,7 @@ class Router:
 
     def _without_index(self, choice: int, id: str | None, name: str | None, text: str) -> Slot:
         """No index: a new id starts a call; with no id, a name does; anything else continues the last one."""
-        recent = self._recent.get(choice)
+        recent = self.recent.get(choice)
         if recent is None:
             return self.open(choice, None, id, name)
         if id is not None:
@@ -136,7 +134,7 @@ class Router:
                 slot.wire_id = id
         if name is not None:
             self._set_name(slot, name)
-        self._recent[slot.choice] = slot
+        self.recent[slot.choice] = slot
         return slot
 
     def open(
@@ -155,7 +153,8 @@ class Router:
         slot.provider_executed = provider_executed
         slot.shown_id = self._make_id(slot.position) if id is None or slot.synthetic_id else id
         self.slots.append(slot)
-        self._recent[choice] = slot
+        if not provider_executed:  # what comes without an index continues a call of the client
+            self.recent[choice] = slot
         if index is not None:
             self.at[place(choice, index)] = slot
         self._opened(slot)
@@ -166,7 +165,7 @@ class Router:
         if not slot.dropped:
             self._overflowed(slot)
         slot.dropped += 1
-        self._recent[choice] = slot
+        self.recent[choice] = slot
         if index is not None:
             self.at[place(choice, index)] = slot
         return slot

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from toolrun._core.json_text import is_complete_container, join_surrogates
 from toolrun._core.response import Part
@@ -18,11 +18,21 @@ Placeholder: TypeAlias = str | Callable[[], str]
 """Argument text for a call without deltas, or what gives it at the end."""
 
 
+_SHORTEST: Final = len("{}")
+
+
+class Ending(NamedTuple):
+    """How the response that a call belongs to ended, if another one followed it in the same stream."""
+
+    reason: str | None
+    terminated: bool
+
+
 class Slot:
     """A call while it is being assembled."""
 
     __slots__ = (
-        "choice", "conflict", "cut", "deltas", "dropped", "extra", "held_half", "index", "kind", "name", "pieces",
+        "choice", "conflict", "cut", "deltas", "dropped", "ending", "extra", "held_half", "index", "kind", "name", "pieces",
         "placeholder", "position", "provider_executed", "readings", "shown_id", "size", "synthetic_id", "wire_id",
     )  # fmt: skip
 
@@ -45,6 +55,7 @@ class Slot:
         self.placeholder: Placeholder = ""
         self.conflict = False
         self.cut = False
+        self.ending: Ending | None = None
         self.extra: dict[str, object] = {}
 
     def text(self) -> str:
@@ -55,11 +66,15 @@ class Slot:
 
     def is_complete(self) -> bool:
         """Tell whether the text is one whole JSON container, so that more text would be another one."""
-        return self.size > 1 and is_complete_container(self.text())
+        if self.size < _SHORTEST or self.kind == "custom":
+            return False
+        # Nearly all unfinished texts do not end in a bracket: that is seen without reading them again.
+        end = self.pieces[-1].rstrip(" \t\r\n")
+        return (not end or end[-1] in "}]") and is_complete_container(self.text())
 
     def is_announced_again(self, name: str | None, placeholder: Placeholder) -> bool:
         """Tell whether a block with this call's id repeats it; with other arguments it is another call."""
-        return self.name == name and not self.size and self.placeholder in ("", placeholder)
+        return self.name == name and (not placeholder or self.placeholder in ("", placeholder))
 
     def hold_surrogate(self, text: str) -> str:
         """Keep back a half of a surrogate pair until the other half comes, so that listeners get whole characters."""

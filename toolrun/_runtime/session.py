@@ -90,8 +90,8 @@ class TurnSession:
         if cause is None or self._finalizer.ended:
             await self._run(self._calls, self._settings.chain)
             return self.turn()
-        # Nothing starts, and no hook may make it start: every call is unfinished.
-        await self._run(self._calls, ())
+        # Nothing starts, and no hook may make it start.
+        await self._run([replace(call, executable=False, code=call.code or "stream_error") for call in self._calls], ())
         if self._settings.on_stream_error == "raise":
             raise StreamInterrupted(
                 f"the stream raised {type(cause).__name__} before its finish: {cause}", turn=self.turn()

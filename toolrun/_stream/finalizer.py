@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
@@ -124,15 +125,15 @@ class StreamFinalizer:
         """
         if self._closed:
             raise FinalizerClosed("this finalizer is closed; make a new StreamFinalizer for each response")
-        if type(event) is dict and self._decode is not None and "data" not in event:
-            try:
+        try:
+            if type(event) is dict and self._decode is not None and "data" not in event:
                 self._decode(event)
-            except Exception as error:  # noqa: BLE001  # a hostile event must not disturb its siblings
-                self._unreadable(event, error)
-        elif isinstance(event, _RAW):
-            self._feed_raw(event)
-        else:
-            self._feed_event(event)
+            elif isinstance(event, _RAW):
+                self._feed_raw(event)
+            else:
+                self._feed_event(event)
+        except Exception as error:  # noqa: BLE001  # a hostile event must not disturb its siblings
+            self._unreadable(event, error)
         events = self._assembler.events
         if not events:
             return ()
@@ -156,7 +157,7 @@ class StreamFinalizer:
                 self._feed_frame(frame)
         self._closed = True
         for event in self._waiting:
-            self._assembler.diagnose("unknown_wire", f"no wire knows this event: {_shorten(repr(event))}")
+            self._assembler.diagnose("unknown_wire", f"no wire knows this event: {_described(event)}")
         if end == "normal":
             self._assembler.terminate()
         elif end == "error":
@@ -198,31 +199,32 @@ class StreamFinalizer:
         self._strange = self._wire is None
 
     def _feed_event(self, event: object) -> None:
-        if type(event) is not dict or "data" in event:
-            event = self._open_envelope(event)
+        try:
+            if type(event) is not dict or "data" in event:
+                event = self._open_envelope(event)
             if event is None:
                 return
-        decode = self._decode
-        if decode is None:
-            self._await_wire(event)
-            return
-        try:
-            decode(event)
+            if self._decode is None:
+                self._await_wire(event)
+            else:
+                self._decode(event)
         except Exception as error:  # noqa: BLE001  # as in `feed`, which is this without the detours
             self._unreadable(event, error)
 
     def _unreadable(self, event: object, error: Exception) -> None:
-        self._assembler.lose(f"{type(error).__name__}: {error}: {_shorten(repr(event))}")
+        self._assembler.lose(f"{type(error).__name__} while reading {_described(event)}")
 
     def _open_envelope(self, event: object) -> object | None:
         """`{"event": …, "data": …}`, as logs and SSE clients have it, is opened; what is no event is reported."""
-        if event == DONE:
+        if isinstance(event, str) and event == DONE:
             self._assembler.terminate()
             return None
         told = fields(event)
+        if not isinstance(event, Mapping) and isinstance(getattr(event, "data", None), str):
+            told = {"event": getattr(event, "event", None), "data": getattr(event, "data")}  # noqa: B009  # an object of an SSE client
         if "data" in told and "event" in told and (type(event) is not dict or told.keys() <= _ENVELOPE):
             name, data = told["event"], told["data"]
-            if data == DONE:
+            if isinstance(data, str) and data == DONE:
                 self._assembler.terminate()
                 return None
             value = decode_payload(data) if isinstance(data, str | bytes) else data
@@ -231,7 +233,7 @@ class StreamFinalizer:
                 return None
             return _named(value, name if isinstance(name, str) else None)
         if not told:
-            self._assembler.diagnose("undecodable_event", f"not an event: {_shorten(repr(event))}")
+            self._assembler.diagnose("undecodable_event", f"not an event: {_described(event)}")
             return None
         return event
 
@@ -266,6 +268,14 @@ def _named(value: object, event: str | None) -> object:
     if event and isinstance(value, Mapping) and "type" not in value:
         return {"type": event, **value}
     return value
+
+
+def _described(value: object) -> str:
+    """A value in short, however large, deep or hostile it is."""
+    try:
+        return reprlib.repr(value)
+    except Exception:  # noqa: BLE001  # some objects cannot even be shown
+        return f"a {type(value).__name__}"
 
 
 def _shorten(text: str) -> str:

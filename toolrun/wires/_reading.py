@@ -31,16 +31,16 @@ def fields(value: object) -> Mapping[str, object]:
 
 
 def plain(value: object) -> object:
-    """Turn SDK objects into plain data, all the way down; fields that are None are left out."""
+    """Turn SDK objects into plain data, all the way down; what has no fields stays as it is."""
     if isinstance(value, str | int | float | bool) or value is None:
         return value
     if isinstance(value, list | tuple):
         return [plain(item) for item in value]
-    return plain_object(value)
+    return plain_object(value) if isinstance(value, Mapping) or fields(value) else value
 
 
 def plain_object(value: object) -> JsonObject:
-    """`plain` for something that has fields."""
+    """`plain` for something that has fields; those of a model that are None are left out."""
     is_model = not isinstance(value, Mapping)
     return {key: plain(item) for key, item in fields(value).items() if not (is_model and item is None)}
 
@@ -73,12 +73,17 @@ def as_name(value: object) -> str | None:
 
 
 def as_text(value: object) -> str:
-    """Read argument text; an object or a scalar is written down once, None is no text."""
+    """Read argument text; an object or a scalar is written down once, None is no text.
+
+    What is neither becomes a text that is no JSON object: it can be repaired, and never runs as `{}`.
+    """
     if isinstance(value, str):
         return value
     if value is None:
         return ""
-    return dump_once(value if isinstance(value, int | float | bool) else plain(value))
+    if isinstance(value, bytes | bytearray):
+        return value.decode(errors="replace")
+    return dump_once(plain(value))
 
 
 def error_message(error: object) -> str:

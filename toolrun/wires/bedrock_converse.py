@@ -224,7 +224,7 @@ class _Decoder:
         if not _is_object(delta):
             # A piece is lost: whatever follows, the call at this place is not what the model wrote.
             self._sink.tool_whole(0, index, whole=False)
-            self._sink.diagnose("undecodable_event", f"a contentBlockDelta without a delta at index {index}")
+            self._sink.diagnose("lost_event", f"a contentBlockDelta without a delta at index {index}")
         for kind, value in _present(delta):
             self._piece(index, kind, value)
 

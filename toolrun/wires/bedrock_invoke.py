@@ -93,10 +93,7 @@ class _Decoder:
         told = event if type(event) is dict else fields(event)
         if _CHUNK in told or _BYTES in told or told.get("type") == _CHUNK:
             self._chunk(fields(told.get(_CHUNK)).get(_BYTES, told.get(_BYTES)))
-        elif not (
-            report_exception(self._sink, told.get("type"), told)
-            or any(report_exception(self._sink, name, body) for name, body in told.items())
-        ):
+        else:
             self._inner(told)
 
     def _chunk(self, data: object) -> None:
@@ -113,6 +110,14 @@ class _Decoder:
             self._sink.lose(f"the bytes of a chunk are no event but {type(event).__name__}")
 
     def _inner(self, event: Mapping[str, object]) -> None:
+        kind = event.get("type")
+        if kind is not None and not isinstance(kind, str):
+            self._sink.lose("an event whose type is no text")
+            return
+        if report_exception(self._sink, kind, event) or any(
+            report_exception(self._sink, name, body) for name, body in event.items()
+        ):
+            return
         if self._decode is None:
             wire = _wire_of(event)
             if wire is None:

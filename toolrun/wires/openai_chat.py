@@ -86,6 +86,7 @@ class _Decoder:
         self._sink = sink
         self._tool_delta = sink.tool_delta
         self._whole = False
+        self._begun = False
 
     def decode(self, event: object) -> None:
         if type(event) is dict:
@@ -107,29 +108,37 @@ class _Decoder:
         self._read(event if type(event) is dict else fields(event))
 
     def _read(self, event: Mapping[str, object]) -> None:
-        if choices := event.get("choices"):
-            for choice in items(choices):
-                self._choice(fields(choice))
-        elif error := event.get("error"):
-            self._sink.error(error_message(error))
-            if failed := as_text(fields(error).get("failed_generation")):
-                self._sink.diagnose("failed_generation", failed)
+        if not self._begun:
+            self._begun = True
+            self._sink.begin(as_name(event.get("id")))
+        for position, choice in enumerate(items(event.get("choices"))):
+            self._choice(fields(choice), position)
+        if error := event.get("error"):
+            self._error(error)
         elif event.get("type") == "chunk" and (chunk := fields(event.get("chunk"))):
             self._read(chunk)  # the SDK's .stream() helper wraps each chunk and adds events of its own
         if usage := fields(event.get("usage")):
             self._sink.usage(plain_object(usage))
 
-    def _choice(self, choice: Mapping[str, object]) -> None:
-        number = as_index(choice.get("index")) or 0
+    def _error(self, error: object) -> None:
+        self._sink.error(error_message(error))
+        if failed := as_text(fields(error).get("failed_generation")):
+            self._sink.diagnose("failed_generation", failed)
+
+    def _choice(self, choice: Mapping[str, object], position: int) -> None:
+        given = as_index(choice.get("index"))
+        number = position if given is None else given
         self._whole = not choice.get("delta")
-        for field, value in fields(choice.get("delta") or choice.get("message")).items():
-            if value and field in _DELTA_FIELDS:
+        told = fields(choice.get("delta") or choice.get("message"))
+        for field, value in told.items():
+            # A server that says a call in the old way beside the new one says it once.
+            if value and field in _DELTA_FIELDS and not (field == "function_call" and told.get("tool_calls")):
                 _DELTA_FIELDS[field](self, number, field, value)
+        if error := choice.get("error"):
+            self._error(error)
         # The deltas of a chunk are merged before its finish reason counts.
         if reason := choice.get("finish_reason"):
             self._sink.finish(number, str(reason))
-        if error := choice.get("error"):
-            self._sink.error(error_message(error))
 
     def calls(self, choice: int, _field: str, calls: object) -> None:
         for position, item in enumerate(items(calls)):
@@ -141,10 +150,10 @@ class _Decoder:
             body = fields(call.get("function") if custom is None else custom)
             call_id = as_name(call.get("id"))
             name = as_name(body.get("name"))
-            if custom is not None and (name or not self._sink.has_call(choice, index)):
-                self._sink.tool_open(choice, index, call_id, name, kind="custom")
             text = as_text(body.get("arguments" if custom is None else "input"))
             self._tool_delta(choice, index, call_id, name, text)
+            if custom is not None:
+                self._sink.tool_is_custom(choice)
             if (call_id or name) and (extra := call.keys() - _CALL_KEYS):
                 self._sink.tool_extra(choice, {key: plain(call[key]) for key in extra if call[key] is not None})
 
@@ -166,7 +175,7 @@ class _Decoder:
         """Tools that the provider ran; each is told twice, with the query and again with the result."""
         for tool in items(tools):
             told = fields(tool)
-            index = -1 - (as_index(told.get("index")) or 0)
+            index = -1 - (as_index(told.get("index")) or 0)  # counted apart from the client's calls
             if not self._sink.has_call(choice, index):
                 name = as_name(told.get("name")) or as_name(told.get("type"))
                 self._sink.tool_open(

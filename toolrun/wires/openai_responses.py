@@ -111,12 +111,14 @@ class _Decoder:
 
     def _begin(self, response: Mapping[str, object], *, anew: bool) -> None:
         response_id = as_name(response.get("id"))
-        if not self._begun or (anew and response_id != self._response_id):
-            self._sink.begin(response_id)
-            self._begun = True
-            self._response_id = response_id
-            self._items = Items()
+        if self._begun and not (anew and response_id != self._response_id):
+            return
+        self._sink.begin(response_id)
+        if self._begun:
+            self._items = Items()  # the indexes of another response are its own
             self._loose = {}
+        self._begun = True
+        self._response_id = response_id
 
     def _end(self, response: Mapping[str, object], said: str | None) -> None:
         self._begin(response, anew=False)
