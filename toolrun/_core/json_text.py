@@ -34,6 +34,7 @@ _CODES: Final = (
     ("recursion limit", "too_deep"),
     ("number out of range", "number_out_of_range"),
 )
+_LONE: Final = re.compile("[\ud800-\udfff]")
 _CONSTANT: Final = re.compile(r"-?(?:NaN|Infinity)")
 
 # Digits to 0, exponents to e, so that one substring search finds what may overflow to infinity: an
@@ -109,6 +110,20 @@ def join_surrogates(text: str) -> str:
     except UnicodeEncodeError:
         return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
     return text
+
+
+def encodable(value: object) -> object:
+    """The same value with a replacement character for each half of a surrogate pair that stands alone.
+
+    Such a half cannot be encoded as UTF-8: one in a message would end the whole next request.
+    """
+    if isinstance(value, str):
+        return value if value.isascii() else _LONE.sub("\ufffd", join_surrogates(value))
+    if isinstance(value, dict):
+        return {encodable(key): encodable(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [encodable(item) for item in value]
+    return value
 
 
 def _from_jiter(text: str, data: bytes, said: str) -> ArgumentIssue:

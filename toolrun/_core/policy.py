@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum, auto
-from typing import Final, Literal, NamedTuple, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias, get_args
 
 from toolrun._core.calls import CallStatus
 
@@ -113,11 +113,19 @@ class FinishPolicy:
         missing_finish: `"incomplete"` (default) runs nothing when the stream just ends. `"infer"` treats
             a bare end and an unknown reason like a terminator, for providers that never send either.
         run_held: Families of finish reasons whose whole calls run all the same: `"length"`,
-            `"content_filter"`, `"refusal"`, or an unknown reason as it was sent, in lower case.
+            `"content_filter"`, `"refusal"`, or an unknown reason as it was sent, in any case.
+
+    Raises:
+        ValueError: `missing_finish` is neither.
     """
 
     missing_finish: MissingFinish = "incomplete"
     run_held: frozenset[str] | set[str] = frozenset()
+
+    def __post_init__(self) -> None:
+        """Refuse a misspelt choice: it must not pass for the other one."""
+        if self.missing_finish not in get_args(MissingFinish):
+            raise ValueError(f"missing_finish must be one of {get_args(MissingFinish)}, not {self.missing_finish!r}")
 
     def runs(self, verdict: Verdict, reason: str | None) -> bool:
         """Tell whether a call with this verdict may run."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 
 from toolrun._core.dialects import write_definition
 from toolrun._core.exceptions import RegistrationError
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from toolrun._core.calls import ToolDefinition
-    from toolrun._core.records import JsonObject
     from toolrun._core.repair import HookBinding, RepairHook
     from toolrun._core.tools import ToolOptions
 
@@ -127,14 +126,14 @@ class ToolRegistry:
         found = {reading: self._tools[reading] for reading in readings if reading in self._tools}
         return next(iter(found.values())) if len(found) == 1 else None
 
-    def definitions(self, wire: str) -> list[JsonObject]:
+    def definitions(self, wire: str) -> list[Any]:
         """Write the tools as a provider's request takes them, as registered.
 
         Args:
             wire: A built-in wire's name, or a dialect's.
 
         Returns:
-            What goes into the request as `tools`.
+            What goes into the request as `tools`; typed as Any, so that it fits the request types of every SDK.
 
         Raises:
             DialectError: No dialect has that name, or one cannot express a tool; the message says which part.

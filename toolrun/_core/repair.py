@@ -193,10 +193,18 @@ class RepairBudget:
     Args:
         hooks: Questions a call.
         seconds: Seconds a call, for all hooks together; None for no limit.
+
+    Raises:
+        RegistrationError: A number makes no sense.
     """
 
     hooks: int = 16
     seconds: float | None = 30.0
+
+    def __post_init__(self) -> None:
+        """Refuse numbers that make no sense."""
+        if self.hooks < 0 or (self.seconds is not None and not self.seconds >= 0):
+            raise RegistrationError(f"RepairBudget needs hooks >= 0 and seconds >= 0 or None, not {self!r}")
 
 
 _NOISE: Final = frozenset(("outer_noise",))

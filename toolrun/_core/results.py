@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from pydantic_core import PydanticSerializationError, to_json
 
 from toolrun._core.exceptions import ToolError, TryAgain
+from toolrun._core.json_text import encodable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -57,7 +58,7 @@ def unknown_tool_text(name: str | None, known: Sequence[str]) -> str:
 def error_text(error: BaseException, *, may_have_run: bool) -> str:
     """Say that a tool failed: its own words for `ToolError` and `TryAgain`, else only the kind of failure."""
     if isinstance(error, ToolError | TryAgain):
-        return str(error) or type(error).__name__
+        return _own_words(error) or type(error).__name__
     doubt = " It may have had an effect before it failed." if may_have_run else ""
     return f"The tool failed with an internal error ({type(error).__name__}).{doubt}"
 
@@ -78,11 +79,18 @@ def value_text(value: object) -> str:
         ValueError: It cannot be written as JSON.
     """
     if isinstance(value, str):
-        return value.encode(errors="replace").decode() if not value.isascii() else value
+        return str(encodable(value))
     try:
         return to_json(value, inf_nan_mode="null", bytes_mode="base64").decode()
     except (PydanticSerializationError, ValueError, RecursionError, TypeError) as error:
         raise ValueError(f"a {type(value).__name__} cannot be written as JSON: {error}") from error
+
+
+def _own_words(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception:  # noqa: BLE001  # an error that cannot say what it is, is still that error
+        return ""
 
 
 def _quote(text: str) -> str:

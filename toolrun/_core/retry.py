@@ -49,7 +49,10 @@ class Retry:
             return False
         if isinstance(self.on, type | tuple):
             return isinstance(error, self.on)
-        return bool(self.on(error))
+        try:
+            return bool(self.on(error))
+        except Exception:  # noqa: BLE001  # a predicate that fails decides nothing: the tool's failure stands
+            return False
 
 
 TRY_AGAIN: Final = Retry(on=TryAgain, attempts=3, timeout=30.0)

@@ -69,8 +69,8 @@ class Signature:
         if self.whole is not None:
             keywords: dict[str, object] = {self.whole: dict(values)}
         else:
-            missing = {name: value for name, value in self.defaults.items() if name not in values}
-            keywords = {**copy.deepcopy(missing), **values}
+            missing = {name: _fresh(value) for name, value in self.defaults.items() if name not in values}
+            keywords = {**missing, **values}
         if self.context is not None:
             keywords[self.context] = context
         return tuple(keywords.pop(name) for name in self.positional if name in keywords), keywords
@@ -105,6 +105,8 @@ class TypedValidator:
                 ArgumentIssue(ISSUE_CODES.get(item["type"], "value"), item["msg"], json_path(item["loc"]))
                 for item in found[:MAX_ISSUES]
             )
+        except Exception as error:  # noqa: BLE001  # a validator of the author's own may raise anything
+            return (ArgumentIssue("value", f"a validator raised {type(error).__name__}", "$"),)
 
 
 # -- functions ------------------------------------------------------------------------------
@@ -199,7 +201,14 @@ def _is_context(annotation: object) -> bool:
 
 
 def _is_mutable(default: object) -> bool:
-    return not isinstance(default, str | bytes | int | float | bool | tuple | frozenset | type(None))
+    return isinstance(default, list | dict | set | bytearray)
+
+
+def _fresh(default: object) -> object:
+    try:
+        return copy.deepcopy(default)
+    except Exception:  # noqa: BLE001  # it holds a lock, a client …: such a default is shared, as in Python
+        return default
 
 
 def _field(annotation: Any, parameter: inspect.Parameter, description: str | None, *, optional: bool) -> Any:

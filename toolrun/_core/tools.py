@@ -88,7 +88,7 @@ class Tool:
                 f"tool {self.name!r}: retry runs it again, and effect='once' says that it must not be;"
                 " declare effect='idempotent' or 'pure' if that is so"
             )
-        if isinstance(self.timeout, int | float) and self.timeout <= 0:
+        if isinstance(self.timeout, int | float) and not self.timeout > 0:
             raise RegistrationError(f"tool {self.name!r}: timeout must be more than 0 seconds or None")
 
     @property
@@ -238,7 +238,7 @@ def _innermost(function: ToolFunction) -> ToolFunction:
 
 
 def _is_async(function: ToolFunction) -> bool:
-    return inspect.iscoroutinefunction(inspect.unwrap(function))
+    return inspect.iscoroutinefunction(function)
 
 
 def _read_docstring(text: str | None) -> tuple[str, dict[str, str]]:

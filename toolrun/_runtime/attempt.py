@@ -5,14 +5,16 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 import anyio
 
+from toolrun._core import results
 from toolrun._core.events import AttemptEnded, AttemptStarted
 from toolrun._core.exceptions import TryAgain
-from toolrun._core.outcomes import Failed, TimedOut
+from toolrun._core.outcomes import Failed, OutcomeBase, TimedOut
 from toolrun._core.retry import TRY_AGAIN
+from toolrun.executors import propagate
 
 if TYPE_CHECKING:
     from tenacity import RetryCallState
@@ -110,7 +112,21 @@ async def _again(
 async def _once(job: Job, executor: Executor, emit: Listener | None) -> Outcome:
     if emit is not None:
         emit(AttemptStarted(job.call.position, job.tool, job.attempt))
-    return await executor.execute(job)
+    try:
+        outcome: object = await executor.execute(job)
+    except BaseException as error:  # noqa: BLE001  # an executor that fails costs one call
+        propagate(error)
+        return _failed_executor(job, error)
+    if not isinstance(outcome, OutcomeBase):
+        return _failed_executor(job, TypeError(f"the executor gave {outcome!r}, not an Outcome"))
+    return cast("Outcome", outcome)
+
+
+def _failed_executor(job: Job, error: BaseException) -> Failed:
+    message = results.error_text(error, may_have_run=True)
+    return Failed(
+        call=job.call, error=error, code="executor", message=message, attempts=job.attempt, started=True, key=job.key
+    )
 
 
 def _ended(emit: Listener | None, tool: Tool, outcome: Outcome, attempt: int, retry_in: float | None) -> None:

@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Self
+from contextlib import suppress
+from typing import TYPE_CHECKING, Self, TypeAlias
 
 import anyio
 
 from toolrun._core.exceptions import RunnerClosed
-from toolrun._runtime.pool import plainest
+from toolrun._runtime.pool import raise_plainest
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import TracebackType
+
+    from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
     from toolrun._core.events import Event
     from toolrun._runtime.attempt import Listener
     from toolrun._runtime.session import TurnSession
     from toolrun._runtime.turn import Turn
     from toolrun._stream import EndOfStream
+
+
+_Streams: TypeAlias = "tuple[MemoryObjectSendStream[Event], MemoryObjectReceiveStream[Event]]"
 
 
 class RunStream:
@@ -30,7 +36,7 @@ class RunStream:
 
     def __init__(self, make_session: Callable[[Listener], TurnSession], source: object, end: EndOfStream) -> None:
         """See `Runner.stream`."""
-        self._send, self._receive = anyio.create_memory_object_stream["Event"](math.inf)
+        self._streams: _Streams | None = None
         self._session = make_session(self._emit)
         self._source = source
         self._end: EndOfStream = end
@@ -47,6 +53,7 @@ class RunStream:
         """Begin to read the source and to run its calls."""
         if self._group is not None:
             raise RunnerClosed("a run can be entered once; call runner.stream(...) again for another source")
+        self._streams = anyio.create_memory_object_stream["Event"](math.inf)
         self._group = anyio.create_task_group()
         await self._group.__aenter__()
         self._group.start_soon(self._run)
@@ -63,11 +70,10 @@ class RunStream:
         try:
             return await self._group.__aexit__(kind, error, traceback)
         except BaseExceptionGroup as raised:
-            raise plainest(raised) from raised
+            raise_plainest(raised)
         finally:
             self._session.abandon()
-            self._send.close()
-            self._receive.close()
+            self._close(*self._streams or ())
 
     def __aiter__(self) -> Self:
         """Iterate over the events; once."""
@@ -79,8 +85,10 @@ class RunStream:
         Raises:
             StreamInterrupted: The source raised before its finish; raised after the last event.
         """
+        if self._streams is None:
+            raise RunnerClosed("enter the run first: async with runner.stream(...) as run")
         try:
-            return await self._receive.receive()
+            return await self._streams[1].receive()
         except anyio.EndOfStream:
             if self._error is not None:
                 error, self._error = self._error, None
@@ -94,10 +102,15 @@ class RunStream:
             self._error = error
         finally:
             self._ended = True
-            self._send.close()
+            self._close(*(self._streams or ())[:1])
 
     def _emit(self, event: Event) -> None:
-        try:
-            self._send.send_nowait(event)
-        except (anyio.BrokenResourceError, anyio.ClosedResourceError):
-            return  # nobody listens any more; the run goes on being cancelled
+        # After the block was left nobody listens; what is told then is told to nobody.
+        with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
+            if self._streams is not None:
+                self._streams[0].send_nowait(event)
+
+    @staticmethod
+    def _close(*streams: MemoryObjectSendStream[Event] | MemoryObjectReceiveStream[Event]) -> None:
+        for stream in streams:
+            stream.close()

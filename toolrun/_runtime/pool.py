@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 import anyio
 
@@ -33,11 +33,17 @@ async def run_pool(items: Sequence[T], work: Callable[[T], Awaitable[None]], *, 
             for _ in range(min(workers, len(items))):
                 group.start_soon(worker)
     except BaseExceptionGroup as raised:
-        raise plainest(raised) from raised
+        raise_plainest(raised)
 
 
-def plainest(raised: BaseExceptionGroup) -> BaseException:
-    """What a task group's error comes down to: Ctrl-C is Ctrl-C, and a group of one is the one."""
+def raise_plainest(raised: BaseExceptionGroup) -> NoReturn:
+    """Raise what a task group's error comes down to: Ctrl-C is Ctrl-C, and a group of one is the one.
+
+    Raises:
+        BaseException: Always.
+    """
     if raised.subgroup(KeyboardInterrupt) is not None:
-        return KeyboardInterrupt()
-    return raised.exceptions[0] if len(raised.exceptions) == 1 else raised
+        raise KeyboardInterrupt from raised
+    if len(raised.exceptions) == 1:
+        raise raised.exceptions[0] from raised.exceptions[0].__cause__
+    raise raised

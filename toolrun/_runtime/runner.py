@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import threading
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, get_args
 from uuid import uuid4
 
 from toolrun._core.exceptions import RegistrationError, RunnerClosed
@@ -13,7 +13,7 @@ from toolrun._core.policy import FinishPolicy
 from toolrun._core.repair import HookBinding, RepairBudget, bind
 from toolrun._runtime.events import RunStream
 from toolrun._runtime.session import TurnSession
-from toolrun._runtime.settings import Settings
+from toolrun._runtime.settings import OnStreamError, Settings
 from toolrun.repairs import lossless
 
 if TYPE_CHECKING:
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from toolrun._core.repair import RepairHook
     from toolrun._core.seams import Executor, Wire
     from toolrun._runtime.attempt import Listener
-    from toolrun._runtime.settings import OnStreamError
     from toolrun._runtime.turn import Turn
     from toolrun._stream import EndOfStream
 
@@ -85,8 +84,14 @@ class Runner:
         run_id: str | None = None,
     ) -> None:
         """See the class."""
-        if max_concurrency < 1 or (timeout is not None and timeout <= 0):
+        if max_concurrency < 1 or (timeout is not None and not timeout > 0):
             raise RegistrationError("Runner needs max_concurrency >= 1 and a timeout > 0 or None")
+        if on_stream_error not in get_args(OnStreamError):
+            raise RegistrationError(
+                f"on_stream_error must be one of {get_args(OnStreamError)}, not {on_stream_error!r}"
+            )
+        if policy is not None and not isinstance(policy, FinishPolicy):
+            raise RegistrationError(f"policy must be a FinishPolicy, not {policy!r}")
         chain = lossless() if repairs is None else repairs
         self._settings = Settings(
             registry=registry,
@@ -112,7 +117,7 @@ class Runner:
     @property
     def abandoned(self) -> int:
         """How many worker threads still run for calls that timed out or were cancelled."""
-        return self._settings.thread.abandoned
+        return (self._settings.executor or self._settings.thread).abandoned
 
     async def run(
         self,
@@ -232,7 +237,7 @@ class Runner:
         """Stop it."""
         self._closed = True
         self._portal = None
-        self._stack.close()
+        self._stack.__exit__(kind, error, traceback)  # leaving with an error cancels what still runs
 
     async def __aenter__(self) -> Self:
         """Use the event loop that is running."""

@@ -24,6 +24,7 @@ from toolrun._runtime.pool import run_pool
 from toolrun._runtime.reading import read
 from toolrun._runtime.turn import Turn
 from toolrun._stream import StreamFinalizer, kind_of
+from toolrun.executors import ending, propagate
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -146,16 +147,36 @@ class TurnSession:
     # -- running ----------------------------------------------------------------------------
 
     async def _run(self, calls: Sequence[ToolCall], chain: tuple[HookBinding, ...]) -> None:
-        """Every client call of choice 0 gets its outcome; those of other choices and of the provider have none."""
+        """Every client call of choice 0 gets its outcome; those of other choices and of the provider have none.
+
+        The same call given twice (id, name and arguments) runs once; both are answered with what came of it.
+        """
         mine = [call for call in calls if call.choice == 0 and not call.provider_executed]
+        first: dict[tuple[str, str | None, str], ToolCall] = {}
+        for call in mine:
+            first.setdefault((call.id, call.name, call.raw_arguments), call)
 
         async def work(call: ToolCall) -> None:
             siblings = tuple(other for other in mine if other is not call)
-            outcome = await self._drive(call, siblings, chain)
-            self._outcomes[call.position] = outcome
-            self._tell(CallCompleted(call.position, outcome))
+            self._complete(call, await self._outcome(call, siblings, chain))
 
-        await run_pool(mine, work, workers=self._settings.max_concurrency)
+        await run_pool(list(first.values()), work, workers=self._settings.max_concurrency)
+        for call in mine:
+            if call.position not in self._outcomes:
+                same = first[call.id, call.name, call.raw_arguments]
+                self._complete(call, replace(self._outcomes[same.position], call=call))
+
+    def _complete(self, call: ToolCall, outcome: Outcome) -> None:
+        self._outcomes[call.position] = outcome
+        self._tell(CallCompleted(call.position, outcome))
+
+    async def _outcome(self, call: ToolCall, siblings: tuple[ToolCall, ...], chain: tuple[HookBinding, ...]) -> Outcome:
+        try:
+            return await self._drive(call, siblings, chain)
+        except Exception as error:  # noqa: BLE001  # a fault in here, or in a seam, costs one call
+            started = call.position in self._started
+            message = results.error_text(error, may_have_run=started)
+            return Failed(call=call, error=error, code="internal", message=message, started=started)
 
     async def _drive(self, call: ToolCall, siblings: tuple[ToolCall, ...], chain: tuple[HookBinding, ...]) -> Outcome:
         settings = self._settings
@@ -182,7 +203,10 @@ class TurnSession:
         with anyio.move_on_after(request.seconds_left) as scope:
             try:
                 decision = await _call_hook(binding, request)
-            except Exception as error:  # noqa: BLE001  # a hook cannot break a run
+            except BaseException as error:  # a hook cannot break a run
+                if scope.cancel_called:
+                    raise
+                propagate(error)
                 failure = f"the hook raised {type(error).__name__}: {error}"
         if scope.cancelled_caught:
             failure = f"the hook did not answer within {request.seconds_left:g} s"
@@ -201,9 +225,13 @@ class TurnSession:
             timeout=self._settings.timeout if tool.timeout == "default" else tool.timeout,
         )
 
+        self._started[validated.call.position] = base
+
         def make_job(attempt: int) -> Job:
             context = ToolContext(deps=self._deps, call_id=validated.call.id, tool=tool.name, key=key, attempt=attempt)
-            return base.attempted(attempt, _invocation(tool, validated.bound, context))
+            # The tool may have changed its values; the same arguments again means: as they were validated.
+            bound = validated.bound if attempt == 1 else tool.validator.validate(validated.text, validated.arguments)
+            return base.attempted(attempt, _invocation(tool, cast("Mapping[str, object]", bound), context))
 
         outcome = await run_attempts(make_job, tool, self._settings.executor_for(tool), self._emit)
         return _written_down(outcome)
@@ -227,10 +255,11 @@ class TurnSession:
 
 async def _call_hook(binding: HookBinding, request: RepairRequest) -> Any:
     """Built-in hooks are quick and run in place, async ones too; any other gets a worker thread."""
+    answer: Any
     if binding.builtin or _is_async(binding.hook):
         answer = binding.hook(request)
     else:
-        answer = await anyio.to_thread.run_sync(binding.hook, request, abandon_on_cancel=True)
+        answer = (await anyio.to_thread.run_sync(ending, binding.hook, request, abandon_on_cancel=True)).result()
     return await answer if inspect.isawaitable(answer) else answer
 
 

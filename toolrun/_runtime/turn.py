@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 from toolrun._core.calls import CallStatus
 from toolrun._core.exceptions import TurnPending, UnknownWire
-from toolrun._core.json_text import dump_once
+from toolrun._core.json_text import dump_once, encodable
 from toolrun._core.outcomes import Deferred, Succeeded
 from toolrun._core.records import Grade
 from toolrun._core.seams import ToolResult
@@ -70,11 +70,12 @@ class Turn:
             return False
         return bool(self.outcomes) or (self.wire is not None and self.wire.continues(self.finish_reason))
 
-    def messages(self) -> list[JsonObject]:
+    def messages(self) -> list[Any]:
         """Write the assistant message and exactly one result for each client call, for the wire it came over.
 
         Returns:
-            New messages, plain data; append them to the ones that you send next.
+            New messages, plain data; append them to the ones that you send next. They are typed as Any, so that
+            they fit the request types of every SDK.
 
         Raises:
             TurnPending: A deferred call has no outcome yet.
@@ -95,7 +96,8 @@ class Turn:
             ToolResult(as_run[outcome.call.position], outcome.message, not isinstance(outcome, Succeeded))
             for outcome in self.outcomes
         ]
-        return [*self.wire.assistant_messages(self.response, calls), *self.wire.result_messages(results)]
+        messages = [*self.wire.assistant_messages(self.response, calls), *self.wire.result_messages(results)]
+        return cast("list[Any]", encodable(messages))
 
 
 def _as_run(outcome: Outcome) -> ToolCall:

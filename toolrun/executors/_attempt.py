@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextvars
 import math
 import sys
-from typing import TYPE_CHECKING
+import types
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import anyio
 
@@ -13,7 +15,7 @@ from toolrun._core.exceptions import ToolrunError
 from toolrun._core.outcomes import Failed, Outcome, Succeeded, TimedOut
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Coroutine, Generator
 
     from toolrun._core.seams import Invocation, Job
 
@@ -32,28 +34,38 @@ def invocation_of(job: Job) -> Invocation:
 async def attempt(job: Job, run: Callable[[], Awaitable[object]]) -> Outcome:
     """Run it once, under the job's deadline.
 
-    Cancellation from outside propagates. A cancellation that the tool raises by itself is its failure, and
-    so is `SystemExit`; `KeyboardInterrupt` propagates.
+    Cancellation from outside propagates, also where the tool swallowed it. A cancellation that the tool raises
+    by itself is its failure, and so is `SystemExit`; `KeyboardInterrupt` propagates.
     """
     scope = anyio.CancelScope(deadline=math.inf if job.timeout is None else anyio.current_time() + job.timeout)
+    outcome: Outcome | None = None
     try:
         with scope:
-            return Succeeded(call=job.call, value=await run(), attempts=job.attempt, started=True, key=job.key)
-    except (KeyboardInterrupt, GeneratorExit):
-        raise
-    except BaseException as error:  # whatever a tool raises is its failure
-        if not isinstance(error, Exception) and cancelled_from_outside():
-            raise
-        if not scope.cancel_called:
-            return _failed(job, error)
-        return _timed_out(job, error)
-    return _timed_out(job, None)
+            value = await run()
+            outcome = Succeeded(call=job.call, value=value, attempts=job.attempt, started=True, key=job.key)
+    except BaseException as error:  # noqa: BLE001  # whatever a tool raises is its failure
+        propagate(error)
+        outcome = _timed_out(job, error) if scope.cancel_called else _failed(job, error)
+    if _cancelled_natively():
+        raise anyio.get_cancelled_exc_class()
+    return outcome or _timed_out(job, None)
+
+
+def propagate(error: BaseException) -> None:
+    """Raise what is not the failure of the code that raised it: Ctrl-C, and a cancellation from outside."""
+    if isinstance(error, KeyboardInterrupt | GeneratorExit):
+        raise error
+    if not isinstance(error, Exception) and cancelled_from_outside():
+        raise error
 
 
 def cancelled_from_outside() -> bool:
     """Tell whether a scope around this task, or the task itself, is being cancelled."""
-    if anyio.current_effective_deadline() == -math.inf:
-        return True
+    return anyio.current_effective_deadline() == -math.inf or _cancelled_natively()
+
+
+def _cancelled_natively() -> bool:
+    """Tell whether somebody called `task.cancel()` of asyncio, which no cancel scope knows of."""
     asyncio = sys.modules.get("asyncio")
     if asyncio is None:
         return False
@@ -62,6 +74,46 @@ def cancelled_from_outside() -> bool:
     except RuntimeError:  # another event loop than asyncio's
         return False
     return task is not None and task.cancelling() > 0
+
+
+class Ended(NamedTuple):
+    """How a function ended in another thread. Raising there would lose `StopIteration` on the way."""
+
+    value: object = None
+    error: BaseException | None = None
+
+    def result(self) -> object:
+        """The value, or the error, raised here."""
+        if self.error is not None:
+            raise self.error
+        return self.value
+
+
+def ending(function: Callable[..., object], /, *args: object, **kwargs: object) -> Ended:
+    """Call a function and say how it ended."""
+    try:
+        return Ended(function(*args, **kwargs))
+    except BaseException as error:  # noqa: BLE001  # raised again in the thread that waits
+        return Ended(error=error)
+
+
+@types.coroutine
+def in_own_context(coroutine: Coroutine[Any, Any, object]) -> Generator[Any, Any, object]:
+    """Await a coroutine in a copy of the context: what it sets there, nobody else sees. No task is needed."""
+    context = contextvars.copy_context()
+    step: Callable[[Any], Any] = coroutine.send
+    given: object = None
+    while True:
+        try:
+            waited_for = context.run(step, given)
+        except StopIteration as ended:
+            return ended.value
+        try:
+            given = yield waited_for
+            step = coroutine.send
+        except BaseException as error:  # noqa: BLE001  # thrown on into the coroutine
+            given = error
+            step = coroutine.throw
 
 
 def _failed(job: Job, error: BaseException) -> Failed:

@@ -6,7 +6,7 @@ import inspect
 from typing import TYPE_CHECKING
 
 from toolrun._core.seams import Executor
-from toolrun.executors._attempt import attempt, invocation_of
+from toolrun.executors._attempt import attempt, in_own_context, invocation_of
 
 if TYPE_CHECKING:
     from toolrun._core.outcomes import Outcome
@@ -14,7 +14,10 @@ if TYPE_CHECKING:
 
 
 class InlineExecutor(Executor):
-    """Calls the function where it is. A sync function blocks the loop, and no deadline stops it."""
+    """Calls the function where it is, in a context of its own.
+
+    A sync function blocks the loop, and no deadline stops it.
+    """
 
     async def execute(self, job: Job) -> Outcome:
         """See `Executor`."""
@@ -24,4 +27,7 @@ class InlineExecutor(Executor):
             value = function(*args, **kwargs)
             return await value if inspect.isawaitable(value) else value
 
-        return await attempt(job, run)
+        async def apart() -> object:
+            return await in_own_context(run())
+
+        return await attempt(job, apart)

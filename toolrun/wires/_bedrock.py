@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from base64 import b64decode, b64encode
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
-from toolrun.wires._reading import error_message, plain
+from toolrun.wires._reading import error_message
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,14 +44,3 @@ def join_blobs(pieces: Sequence[object]) -> object:
         return pieces[0]
     whole = b"".join(blob(piece) or b"" for piece in pieces)
     return b64encode(whole).decode() if isinstance(pieces[0], str) else whole
-
-
-def plain_or_bytes(value: object) -> object:
-    """Plain data, but bytes stay bytes: boto3 gives them, and takes them back."""
-    if isinstance(value, bytes | bytearray | memoryview):
-        return bytes(value)
-    if isinstance(value, list | tuple):
-        return [plain_or_bytes(item) for item in value]
-    if isinstance(value, Mapping):
-        return {key: plain_or_bytes(item) for key, item in value.items()}
-    return plain(value)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 from toolrun._core.calls import CallStatus
 from toolrun.wires._history import history_arguments, history_name, history_text
+from toolrun.wires._responses_items import as_id
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -20,7 +21,7 @@ ANSWERED: Final = "answered_in_response"
 """The mark, in a call's `extra`, of a client's kind of call whose output the response itself has."""
 
 FINAL: Final = "final"
-"""The field of a block that lists the final copies of its item; the last one counts."""
+"""The field of a block that lists the final copies of its item; the first one counts."""
 
 RESPONSE: Final = "response"
 """The key of the block that keeps what is said of the whole response."""
@@ -43,7 +44,7 @@ def assistant_items(response: Response, calls: Sequence[ToolCall]) -> list[JsonO
     left_out = False
     for part in response.parts:
         if part.position is not None:
-            call = by_position.get(part.position)
+            call = by_position.pop(part.position, None)
             if call is not None and (item := _call_item(call)) is not None:
                 written.append((item, _is_own(call)))
         elif part.data.get("type") == "reasoning":
@@ -53,6 +54,7 @@ def assistant_items(response: Response, calls: Sequence[ToolCall]) -> list[JsonO
                 written.append((reasoning, False))
         elif (item := _other_item(part, own)) is not None:
             written.append((item, False))
+    written += [(item, _is_own(call)) for call in by_position.values() if (item := _call_item(call)) is not None]
     if left_out:
         # An id refers to an item that is to come with its reasoning; without one, the item stands for itself.
         written = [(_without_id(item) if item.get("type") in _REFERRED else item, is_own) for item, is_own in written]
@@ -107,32 +109,31 @@ def _call_item(call: ToolCall) -> JsonObject | None:
     return {**item, "arguments": history_text(call)}
 
 
-def _final(part: Part) -> JsonObject | None:
-    copies = part.data.get(FINAL)
-    return cast("JsonObject", copies[-1]) if isinstance(copies, list) and copies else None
+def _copies(part: Part) -> list[JsonObject]:
+    return cast("list[JsonObject]", part.data.get(FINAL, []))
 
 
 def _reasoning_item(part: Part, *, stored: bool) -> JsonObject | None:
     """Reasoning goes back whole or not at all; if nothing was stored, its id alone refers to nothing."""
-    item = _final(part)
+    item = next(iter(_copies(part)), None)
     if item is None or stored or item.get("encrypted_content") or item.get("content"):
         return item
     return None
 
 
 def _other_item(part: Part, own: set[str]) -> JsonObject | None:
-    if not part.data.get("type"):
-        return None
-    item = _final(part)
     if part.data.get("type") == "message":
-        return _message_item(part, item)
+        return _message_item(part)
     # What the response lists as the output of a client's call gives way to the client's own.
-    return None if item is None or item.get("call_id") in own else item
+    return next(
+        (item for item in _copies(part) if item.get("call_id") is None or as_id(item["call_id"]) not in own), None
+    )
 
 
-def _message_item(part: Part, item: JsonObject | None) -> JsonObject | None:
-    if item is not None:
-        return item if item.get("content") else None
+def _message_item(part: Part) -> JsonObject | None:
+    for item in _copies(part):
+        if item.get("content"):
+            return item
     text = "".join(str(value) for key, value in part.data.items() if key.startswith(("output_text:", "refusal:")))
     phase = {"phase": part.data["phase"]} if part.data.get("phase") else {}
     return {"type": "message", "role": "assistant", "content": text, **phase} if text else None
@@ -142,13 +143,9 @@ def result_item(result: ToolResult) -> JsonObject:
     """Write one result as the item that its call wants; this protocol has few marks for errors, the text says it."""
     kind = str(result.call.extra.get("type", "custom_tool_call" if result.call.kind == "custom" else "function_call"))
     body = _RESULTS.get(kind, _text_result)(result)
-    caller = result.call.extra.get("caller")
-    own_caller = {"caller": caller} if caller and kind not in _WITHOUT_CALLER else {}
-    return {"type": _output_type(kind), "call_id": result.call.id, **body, **own_caller}
-
-
-def _output_type(kind: str) -> str:
-    return "tool_search_output" if kind == "tool_search_call" else f"{kind}_output"
+    output = "tool_search_output" if kind == "tool_search_call" else f"{kind}_output"
+    caller = result.call.extra.get("caller")  # a program's call says so, and so must its output
+    return {"type": output, "call_id": result.call.id, **body, **({"caller": caller} if caller else {})}
 
 
 def _text_result(result: ToolResult) -> JsonObject:
@@ -197,7 +194,6 @@ def _decoded(text: str) -> object:
 
 
 _CHUNK: Final = frozenset(("stdout", "stderr", "outcome"))
-_WITHOUT_CALLER: Final = frozenset(("tool_search_call", "local_shell_call", "computer_call"))
 _RESULTS: Final[dict[str, Callable[[ToolResult], JsonObject]]] = {
     "tool_search_call": _found_tools,
     "shell_call": _shell_result,

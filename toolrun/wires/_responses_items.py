@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from toolrun.wires._reading import as_index, as_name, as_text, fields
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from toolrun._core.calls import CallKind
     from toolrun._core.records import JsonObject
@@ -59,7 +60,7 @@ class Item:
 
     def __init__(self, key: int, item: Mapping[str, object]) -> None:
         self.key = key
-        self.type = as_name(item.get("type")) or ""
+        self.type = str(item.get("type"))
         self.shape = SHAPES.get(self.type) or (HOSTED if self.type.endswith("_call") else None)
         self.client = self.shape is not None and self.shape.client and not is_hosted(item)
         self.name = as_name(item.get("name")) or (None if self.type in NAMED else self.type)
@@ -81,11 +82,11 @@ class Item:
         return self.has_name_of(item) and (self.copy is None or self.copy == self.arguments(item))
 
     def arguments(self, item: Mapping[str, object]) -> str:
-        """The argument text in a copy of this call; an object is written down, a list under its own name."""
+        """The argument text in a copy of this call; an object is written down."""
         for field in self.shape.arguments if self.shape else ():
             value = item.get(field)
             if value is not None:
-                return as_text({field: value} if isinstance(value, list) else value)
+                return as_text({field: value} if field == "actions" else value)  # the one list is put into an object
         return ""
 
 
@@ -110,7 +111,7 @@ class Items:
             opened.call_id = None
         if opened.id in self._by_id:
             opened.id = None
-        self._know(opened, item, index)
+        self.know(opened, item, index)
         return opened
 
     def find(self, index: int | None, item_id: object, call_id: object, *, call: bool = False) -> Item | None:
@@ -123,6 +124,10 @@ class Items:
             known = self._by_id.get(as_id(item_id)) or self._by_call.get(as_id(call_id)) or known
         return None if known is None or (call and known.shape is None) else known
 
+    def is_at(self, index: int | None, known: Item) -> bool:
+        """Tell whether an output index alone tells the item."""
+        return self._by_index.get(index) is known and index not in self._reused
+
     def of_call(self, item: Mapping[str, object]) -> Item | None:
         """The item with the same call id."""
         return self._by_call.get(as_id(item.get("call_id")))
@@ -132,29 +137,36 @@ class Items:
         known = self.of_call(item)
         if known is None or not known.has_name_of(item):
             known = self._by_id.get(as_id(item.get("id")))
-            if known is None or known is not self._by_index.get(index) or not self._may_be(known, item):
+            same_place = index is None or self._by_index.get(index) is known
+            if known is None or not same_place or not self._may_be(known, item, index):
                 return None
-        self._know(known, item, index)
+        self.know(known, item, index)
         return known
 
     def finished(self, item: Mapping[str, object], index: int | None) -> Item | None:
         """The item that this is the final copy of."""
-        known = self.find(index, item.get("id"), item.get("call_id"))
-        if known is not None and self._may_be(known, item):
-            return known
+        for known in (self.find(index, item.get("id"), item.get("call_id")), self._by_id.get(as_id(item.get("id")))):
+            if known is not None and self._may_be(known, item, index):
+                return known
         known = self.of_call(item)
         return known if known is not None and known.has_name_of(item) else None
 
     def listed(self, copies: Sequence[JsonObject]) -> Iterator[tuple[int, JsonObject, Item | None]]:
         """Each item of an output list with its place there and what it is a copy of; repetitions are left out.
 
-        The list has positions of its own, so ids decide; failing those, what says the same in the same place.
+        The list has positions of its own, so ids decide: with the name, then without it (a conflict, which the core
+        sees); failing those, what says the same in the same place.
         """
         matched: dict[int, Item] = {}
-        for place, item in enumerate(copies):
-            known = self.of_call(item) or self._by_id.get(as_id(item.get("id")))
-            if known is not None and known.has_name_of(item) and known not in matched.values():
-                matched[place] = known
+        taken: set[Item] = set()
+        for by_name in (True, False):
+            for place, item in enumerate(copies):
+                for known in (self.of_call(item), self._by_id.get(as_id(item.get("id")))):
+                    if known is None or place in matched or known in taken or item["type"] != known.type:
+                        continue
+                    if known.has_name_of(item) or not by_name:
+                        matched[place] = known
+                        taken.add(known)
         for place, item in enumerate(copies):
             known = matched.get(place)
             if known is None:
@@ -162,9 +174,20 @@ class Items:
                 if twin is not None and twin.says_no_more(item):
                     continue
                 known = self._by_index.get(place)
-                if known is not None and (known in matched.values() or not known.says_no_more(item)):
+                if known is not None and (known in taken or not known.says_no_more(item)):
                     known = None
             yield place, item, known
+
+    def know(self, known: Item, item: Mapping[str, object], index: int | None) -> None:
+        """Let an item be found by what came of it."""
+        if (item_id := as_id(item.get("id"))) is not None:
+            self._by_id.setdefault(item_id, known)
+        if known.shape is not None and (call_id := as_id(item.get("call_id"))) is not None:
+            self._by_call.setdefault(call_id, known)
+        if index is not None and self._by_index.get(index) is not known:
+            if index in self._by_index:
+                self._reused.add(index)
+            self._by_index[index] = known
 
     def bind(self, known: Item, call_id: str) -> bool:
         """Give an item the call id that came late; False if another item has it."""
@@ -173,22 +196,19 @@ class Items:
         known.call_id = call_id
         return True
 
-    def _may_be(self, known: Item, item: Mapping[str, object]) -> bool:
-        """Another call id is another call, unless the item id says that the first one was provisional."""
-        call_id, item_id = as_id(item.get("call_id")), as_id(item.get("id"))
-        if item.get("type") != known.type or None in (call_id, known.call_id) or call_id == known.call_id:
-            return item.get("type") == known.type
-        return call_id not in self._by_call and not known.closed and item_id is not None and item_id == known.id
+    def _may_be(self, known: Item, item: Mapping[str, object], index: int | None) -> bool:
+        """Another call id is another call, unless the item id says that the first one was provisional.
 
-    def _know(self, known: Item, item: Mapping[str, object], index: int | None) -> None:
-        if (item_id := as_id(item.get("id"))) is not None:
-            self._by_id.setdefault(item_id, known)
-        if (call_id := as_id(item.get("call_id"))) is not None:
-            self._by_call.setdefault(call_id, known)
-        if index is not None and self._by_index.get(index) is not known:
-            if index in self._by_index:
-                self._reused.add(index)
-            self._by_index[index] = known
+        Without call ids, what is closed has no second copy in another place.
+        """
+        if item.get("type") != known.type:
+            return False
+        call_id, item_id = as_id(item.get("call_id")), as_id(item.get("id"))
+        if call_id is None or known.call_id is None:
+            return not known.closed or index is None or self._by_index.get(index) is known
+        if call_id == known.call_id:
+            return True
+        return call_id not in self._by_call and not known.closed and item_id is not None and item_id == known.id
 
 
 def as_id(value: object) -> str | None:
@@ -221,12 +241,15 @@ _SDK_OWN: Final = frozenset(("parsed", "parsed_arguments"))
 
 
 def as_sent(value: object) -> object:
-    """Turn SDK objects into the data that the provider sent: a null that it sent stays, a default goes."""
+    """Turn SDK objects into the data that the provider sent: a null that it sent stays, a default goes.
+
+    What has no fields stays as it is, so that it is never taken for an empty object.
+    """
     if isinstance(value, str | int | float | bool) or value is None:
         return value
     if isinstance(value, list | tuple):
         return [as_sent(item) for item in value]
-    return sent_object(value)
+    return sent_object(value) if isinstance(value, Mapping) or fields(value) else value
 
 
 def sent_object(value: object) -> JsonObject:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
-from toolrun.wires._bedrock import is_exception, join_blobs, plain_or_bytes, report_exception
+from toolrun.wires._bedrock import is_exception, join_blobs, report_exception
 from toolrun.wires._history import history_arguments, history_name
 from toolrun.wires._reading import as_index, as_name, as_text, error_message, fields, items, plain, plain_object
 
@@ -162,8 +162,6 @@ class _Decoder:
         self._tool_delta = sink.tool_delta
         self._index = 0
         self._kinds: dict[int, str] = {}
-        self._calls: list[int] = []
-        self._stopped = False
 
     def decode(self, event: object) -> None:
         if type(event) is dict:
@@ -196,14 +194,8 @@ class _Decoder:
         return True
 
     def message_start(self, _body: object) -> None:
-        """A second start before the stop begins anew: what the first left is not whole. Messages have no ids here."""
-        if not self._stopped:
-            for index in self._calls:
-                self._sink.tool_whole(0, index, whole=False)
-        self._calls.clear()
         self._kinds.clear()
-        self._stopped = False
-        self._sink.begin(None)
+        self._sink.begin(None)  # messages have no ids here
 
     def block_start(self, body: object) -> None:
         told = fields(body)
@@ -232,7 +224,6 @@ class _Decoder:
         self.stop_reason(fields(body).get("stopReason"))
         if _is_object(body):
             self._sink.terminate()
-        self._stopped = True
 
     def error(self, body: object) -> None:
         self._sink.error(error_message(body))
@@ -249,7 +240,7 @@ class _Decoder:
                 elif kind in _WHOLE_PIECES:
                     self._piece(index, kind, value)
                 elif kind != _UNKNOWN:
-                    self._sink.block(0, index, {kind: plain_or_bytes(value)})
+                    self._sink.block(0, index, {kind: plain(value)})
 
     def response_metadata(self, body: object) -> None:
         self._sink.begin(as_name(fields(body).get("RequestId")))
@@ -287,7 +278,7 @@ class _Decoder:
 
     def citation(self, index: int, value: object) -> None:
         self._grow(index, _TEXT)
-        self._sink.block_item(0, index, "citations", plain_or_bytes(value))
+        self._sink.block_item(0, index, "citations", plain(value))
 
     def cited(self, index: int, value: object) -> None:
         told = fields(value)
@@ -306,17 +297,17 @@ class _Decoder:
         if "signature" in told:
             self._sink.block_text(0, index, "signature", as_text(told["signature"]))
         if redacted := told.get("redactedContent"):
-            self._sink.block_item(0, index, "redactedContent", plain_or_bytes(redacted))
+            self._sink.block_item(0, index, "redactedContent", plain(redacted))
 
     def result_piece(self, index: int, value: object) -> None:
         self._grow(index, _RESULT)
         for item in items(value):
-            self._sink.block_item(0, index, "content", plain_or_bytes(item))
+            self._sink.block_item(0, index, "content", plain(item))
 
     def image_piece(self, index: int, value: object) -> None:
         self._grow(index, _IMAGE)
         if piece := fields(fields(value).get("source")).get("bytes"):
-            self._sink.block_item(0, index, "bytes", plain_or_bytes(piece))
+            self._sink.block_item(0, index, "bytes", plain(piece))
 
     def _call(self, index: int, told: Mapping[str, object]) -> None:
         kind = told.get("type")
@@ -325,7 +316,6 @@ class _Decoder:
         if not served:
             extra.pop("type", None)  # Nova sends "tool_use", which is not a type that requests take
         given = told.get("input")
-        self._calls.append(index)
         self._sink.tool_open(
             0,
             index,

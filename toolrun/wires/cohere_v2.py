@@ -126,9 +126,9 @@ class _Decoder:
                 self._call(index, told)
 
     def content_start(self, event: Mapping[str, object], message: Mapping[str, object]) -> None:
-        index = as_index(event.get("index"))
+        index = as_index(event.get("index")) or 0
         for block in items(message.get("content")):
-            self._begin(self._block if index is None else index, fields(block))
+            self._begin(index, fields(block))
 
     def content_delta(self, event: Mapping[str, object], message: Mapping[str, object]) -> None:
         index = as_index(event.get("index"))
@@ -165,7 +165,6 @@ class _Decoder:
     def _finish(self, reason: object, error: object) -> None:
         if error:
             self._sink.error(error_message(error))
-            self._sink.finish(0, "ERROR")
         if reason:
             self._sink.finish(0, str(reason))
 

@@ -14,7 +14,7 @@ from operator import is_
 from typing import TYPE_CHECKING, Final
 
 from toolrun.wires._history import history_name
-from toolrun.wires._reading import as_index, as_name, as_text, error_message, fields, items, plain
+from toolrun.wires._reading import as_index, as_text, error_message, fields, items, plain
 from toolrun.wires.openai_chat import OpenAIChat
 
 if TYPE_CHECKING:
@@ -159,13 +159,15 @@ def _sent(value: object) -> object:
     """Turn SDK objects into plain data with the fields that the provider sent.
 
     The SDK fills in what was not sent: `index: 0` and `id: "null"` on calls, markers elsewhere. It
-    keeps what it does not know under `raw`.
+    keeps what it does not know under `raw`. What has no fields stays as it is.
     """
     if isinstance(value, str | int | float | bool) or value is None:
         return value
     if isinstance(value, list | tuple):
         return [_sent(item) for item in value]
     told = fields(value)
+    if not told:
+        return {} if isinstance(value, Mapping) else value
     if told.get("is_unknown") is True:
         return _sent(told.get("raw"))
     known = getattr(value, "__pydantic_fields_set__", None)
@@ -183,7 +185,6 @@ class _Decoder:
     def __init__(self, sink: Sink) -> None:
         self._sink = sink
         self._chat = _CHAT.decoder(sink)
-        self._begun = False
         self._blocks = 0
         self._growing: dict[int, tuple[str, str]] = {}
         self._results: set[tuple[int, int | None]] = set()
@@ -192,23 +193,22 @@ class _Decoder:
         told = _mapping(event)
         if "choices" not in told and (inner := _mapping(told.get("data"))):
             told = inner
-        if not self._begun and (response_id := as_name(told.get("id"))):
-            self._begun = True
-            self._sink.begin(response_id)
         if choices := items(told.get("choices")):
-            rest = [self._choice(fields(choice)) for choice in choices]
+            rest = [self._choice(position, fields(choice), told.get("id")) for position, choice in enumerate(choices)]
             if not all(map(is_, rest, choices)):
                 told = {**told, "choices": rest}
         elif "error" not in told and ("message" in told or "detail" in told):
             self._sink.error(error_message(told))
         self._chat(told)
 
-    def _choice(self, choice: Mapping[str, object]) -> Mapping[str, object]:
+    def _choice(self, position: int, choice: Mapping[str, object], response_id: object) -> Mapping[str, object]:
         """Take out what is read here; the rest is `openai-chat`'s."""
-        number = as_index(choice.get("index")) or 0
+        given = as_index(choice.get("index"))
+        number = position if given is None else given
         if messages := items(choice.get("messages")):
             for message in messages:
-                self._chat({"choices": [{"index": number, "message": self._message(number, fields(message))}]})
+                only = {"index": number, "message": self._message(number, fields(message))}
+                self._chat({"id": response_id, "choices": [only]})
             return {key: value for key, value in choice.items() if key not in ("message", "messages")}
         for key in ("delta", "message"):
             if message := fields(choice.get(key)):

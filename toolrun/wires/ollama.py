@@ -86,8 +86,7 @@ class _Decoder:
     def decode(self, event: object) -> None:
         told = event if type(event) is dict else fields(event)
         message = fields(told.get("message"))
-        error = told.get("error")
-        if error:
+        if error := told.get("error"):
             self._sink.error(error_message(error))
         elif not message and "done" not in told and told:
             # A server that lost its way, for instance `{"error parsing tool call": "…"}`.
@@ -101,7 +100,7 @@ class _Decoder:
             self._call(fields(call))
         if usage := {key: told[key] for key in _COUNTS if told.get(key) is not None}:
             self._sink.usage(usage)
-        if told.get("done") is True and not error:
+        if told.get("done") is True:
             self._done(told.get("done_reason"))
 
     def _call(self, call: Mapping[str, object]) -> None:

@@ -60,6 +60,15 @@ class OpenAIResponses:
 _ON_THE_CALL: Final = ("call_id", "name", "arguments", "input")
 """What a client's call has in fields of its own; the rest of its item goes into `extra`."""
 
+_DELTAS: Final = frozenset(
+    f"response.{kind}.delta"
+    for kind in (
+        "function_call_arguments",
+        "custom_tool_call_input",
+        "mcp_call_arguments",
+        "code_interpreter_call_code",
+    )
+)
 _COPIES: Final = ("arguments", "input", "code")
 _ENDINGS: Final = frozenset(("completed", "incomplete", "failed", "cancelled"))
 _TEXT_PARTS: Final[dict[str, tuple[str, TextKind]]] = {
@@ -85,12 +94,30 @@ class _Decoder:
         self._response_id: str | None = None
         self._items = Items()
         self._loose: dict[str, Item] = {}
+        self._tool_delta = sink.tool_delta
+        self._growing: dict[object, int] = {}
+        """The keys of the calls that may take another delta without a question, by output index."""
 
     def decode(self, event: object) -> None:
-        told = event if type(event) is dict else fields(event)
+        if type(event) is dict:
+            # Nearly every event of a call is one more piece of text for it: asking no more than that saves half.
+            try:
+                if event["type"] in _DELTAS:
+                    text = event["delta"]
+                    key = self._growing[event["output_index"]]
+                    if type(text) is str and text:
+                        self._tool_delta(0, key, None, None, text)
+                        return
+            except (KeyError, TypeError):
+                pass
+        self._read(event if type(event) is dict else fields(event))
+
+    def _read(self, told: Mapping[str, object]) -> None:
         kind = told.get("type")
         handler = _HANDLERS.get(kind) if type(kind) is str else None
         if handler is not None:
+            if kind not in _DELTAS:
+                self._growing.clear()
             handler(self, told)
         elif told.get("object") == "response":
             self._end(told, None)
@@ -100,11 +127,12 @@ class _Decoder:
     # -- the response -----------------------------------------------------------------------
 
     def created(self, event: Mapping[str, object]) -> None:
-        self._begin(fields(event.get("response")), anew=event.get("type") == "response.created")
+        self._begin(fields(event.get("response")) or event, anew=event.get("type") == "response.created")
 
     def ended(self, event: Mapping[str, object]) -> None:
         said = str(event.get("type")).removeprefix("response.")
-        self._end(fields(event.get("response")), said if said in _ENDINGS else None)
+        # Where only the name of the SSE event tells the type, the response is the event.
+        self._end(fields(event.get("response")) or event, said if said in _ENDINGS else None)
 
     def error(self, event: Mapping[str, object]) -> None:
         self._sink.error(error_message(event.get("error") or event.get("message") or event.get("code") or event))
@@ -122,9 +150,9 @@ class _Decoder:
 
     def _end(self, response: Mapping[str, object], said: str | None) -> None:
         self._begin(response, anew=False)
-        output = [sent_object(item) for item in items(response.get("output"))]
-        for place, item, known in self._items.listed(output):
-            self._take_copy(known or self._open(item, place, final=True), item, None)
+        output = [self._item(item) for item in items(response.get("output"))]
+        for place, item, known in self._items.listed([item for item in output if item]):
+            self._take_copy(known or self._adopt(item, None) or self._open(item, place, final=True), item, None)
         if response.get("store") is False:
             self._sink.block(0, RESPONSE, {"store": False})
         if usage := fields(response.get("usage")):
@@ -143,22 +171,35 @@ class _Decoder:
     # -- items ------------------------------------------------------------------------------
 
     def item_added(self, event: Mapping[str, object]) -> None:
-        item = sent_object(event.get("item"))
+        item = self._item(event.get("item"))
         index = as_place(event.get("output_index"))
-        if self._items.announced(item, index) is None:
+        if item and not (self._items.announced(item, index) or self._adopt(item, index)):
             self._open(item, index, final=False)
 
     def item_done(self, event: Mapping[str, object]) -> None:
-        item = sent_object(event.get("item"))
+        item = self._item(event.get("item"))
         index = as_place(event.get("output_index"))
-        known = self._items.finished(item, index) or self._open(item, index, final=True)
-        self._take_copy(known, item, index)
+        if item:
+            known = self._items.finished(item, index) or self._adopt(item, index)
+            self._take_copy(known or self._open(item, index, final=True), item, index)
+
+    def _adopt(self, item: JsonObject, index: int | None) -> Item | None:
+        """The text that came before its item is the item's."""
+        loose = self._loose.pop(str(item["type"]), None)
+        if loose is not None:
+            self._items.know(loose, item, index)
+        return loose
+
+    def _item(self, value: object) -> JsonObject:
+        item = sent_object(value)
+        if item.get("type") and isinstance(item["type"], str):
+            return item
+        self._sink.diagnose("undecodable_event", "an output item without a type")
+        return {}
 
     def _open(self, item: JsonObject, index: int | None, *, final: bool) -> Item:
         opened = self._items.open(item, index)
         if opened.shape is None:
-            if not opened.type:
-                self._sink.diagnose("undecodable_event", "an output item without a type")
             self._sink.block(0, opened.key, item)
             return opened
         if opened.client and opened.type == "tool_search_call" and not final:
@@ -179,8 +220,7 @@ class _Decoder:
         return opened
 
     def _take_copy(self, known: Item, item: JsonObject, index: int | None) -> None:
-        """A final copy of an item."""
-        known.closed = True
+        """A final copy of an item. Beyond the arguments, the first copy counts: `encrypted_content` is new in each."""
         if known.shape is None:
             self._take_block(known, item)
             return
@@ -188,10 +228,11 @@ class _Decoder:
         elsewhere = None not in (index, known.place) and index != known.place
         if elsewhere and text.strip() and text != known.copy:
             # A second whole call with the id of the first: it gets one of its own.
-            item = {**item, "call_id": None, "id": None}
-            self._take_copy(self._open(item, None, final=True), item, None)
+            item = {**item, "call_id": None}
+            self._take_copy(self._open(item, index, final=True), item, index)
             return
         self._identify(known, item)
+        known.closed = True
         self._replace(known, text, index)
         if known.client and is_hosted(item):
             self._bar(known)
@@ -199,6 +240,7 @@ class _Decoder:
         self._sink.tool_whole(0, known.key, whole=not cut and not known.barred)
 
     def _take_block(self, known: Item, item: JsonObject) -> None:
+        known.closed = True
         self._sink.block_item(0, known.key, FINAL, item)
         for group in ("summary", "content"):
             for number, content in enumerate(items(item.get(group))):
@@ -223,13 +265,13 @@ class _Decoder:
                 known.barred = True  # which of two names is meant, no id tells
             else:
                 known.name = name
-        self._add(known, _extra(item) if known.client else item)
+        if not known.closed:
+            self._add(known, _extra(item) if known.client else item)
 
     def _add(self, known: Item, extra: JsonObject) -> None:
         """Put more on a call, which must be the one that was written to last."""
-        if known.name is not None:
-            self._sink.tool_delta(0, known.key, None, known.name, "")
-            self._sink.tool_extra(0, extra)
+        self._sink.tool_delta(0, known.key, None, known.name, "")
+        self._sink.tool_extra(0, extra)
 
     def _bar(self, known: Item) -> None:
         """The provider executed what looked like a client's call: it must not run a second time here."""
@@ -258,8 +300,10 @@ class _Decoder:
         elif known.copy is None:
             if not known.shown:
                 known.shown.add("arguments")
-                self._sink.tool_whole(0, known.key, whole=True)
-            self._sink.tool_delta(0, known.key, None, None, text)
+                self._sink.tool_whole(0, known.key, whole=not known.barred)
+            self._tool_delta(0, known.key, None, None, text)
+            if self._items.is_at(index, known):
+                self._growing[index] = known.key
 
     def arguments_done(self, event: Mapping[str, object]) -> None:
         index = as_place(event.get("output_index"))
@@ -274,8 +318,8 @@ class _Decoder:
         known = self._items.find(as_place(event.get("output_index")), event.get("item_id"), None)
         if known is None or known.shape is not None:
             known = self._loose.get(owner)
-            if known is None:
-                known = self._loose[owner] = self._open({"type": owner, "role": "assistant"}, None, final=False)
+        if known is None:
+            known = self._loose[owner] = self._open({"type": owner, "role": "assistant"}, None, final=False)
         self._show(known, part, as_index(event.get(numbered)) or 0, event, delta=ending == "delta")
 
     def _show(self, known: Item, part: str, number: int, told: Mapping[str, object], *, delta: bool) -> None:
@@ -292,14 +336,8 @@ def _extra(item: JsonObject) -> JsonObject:
 
 
 _HANDLERS: Final[dict[str, Callable[[_Decoder, Mapping[str, object]], None]]] = {
-    "response.function_call_arguments.delta": _Decoder.arguments_delta,
-    "response.function_call_arguments.done": _Decoder.arguments_done,
-    "response.custom_tool_call_input.delta": _Decoder.arguments_delta,
-    "response.custom_tool_call_input.done": _Decoder.arguments_done,
-    "response.mcp_call_arguments.delta": _Decoder.arguments_delta,
-    "response.mcp_call_arguments.done": _Decoder.arguments_done,
-    "response.code_interpreter_call_code.delta": _Decoder.arguments_delta,
-    "response.code_interpreter_call_code.done": _Decoder.arguments_done,
+    **dict.fromkeys(_DELTAS, _Decoder.arguments_delta),
+    **dict.fromkeys((f"{kind.removesuffix('delta')}done" for kind in _DELTAS), _Decoder.arguments_done),
     "response.output_item.added": _Decoder.item_added,
     "response.output_item.done": _Decoder.item_done,
     "response.created": _Decoder.created,
