@@ -49,6 +49,7 @@ class Assembler:
         self._parts: list[Block | Slot] = []
         self._texts: list[str] = []
         self._finish: dict[int, str] = {}
+        self._finishes: dict[int, int] = {}
         self._usage: JsonObject = {}
         self._finished_before_error: Container[int] | None = None
         self._lost = False
@@ -191,6 +192,7 @@ class Assembler:
         """A finish reason; blank ones are noise, and of several the worst counts."""
         if reason and reason.strip():
             self._finish[choice] = worse(self._finish.get(choice), reason)
+            self._finishes[choice] = self._finishes.get(choice, 0) + 1
 
     def usage(self, usage: Mapping[str, object]) -> None:
         """Token counts; later ones win key by key."""
@@ -219,6 +221,7 @@ class Assembler:
 
     def _opened(self, slot: Slot) -> None:
         self._parts.append(slot)
+        slot.opened_after = self._finishes.get(slot.choice, 0)
         self.events.append(CallStarted(slot.position, slot.shown_id, slot.name, slot.choice, slot.provider_executed))
 
     def _overflowed(self, slot: Slot) -> None:
@@ -275,7 +278,10 @@ class Assembler:
         spared = self._finished_before_error is None or slot.choice in self._finished_before_error
         failed = self._lost or not (spared or slot.ending)
         replaced = slot.ending is not None and reason is None and not terminated
-        seen = evidence(policy, reason=reason, terminated=terminated, failed=failed, cut=slot.cut or replaced)
+        # A finish proves nothing about a call that began after it.
+        late = 0 < slot.opened_after == self._finishes.get(slot.choice, 0) and not terminated
+        cut = slot.cut or replaced or late
+        seen = evidence(policy, reason=reason, terminated=terminated, failed=failed, cut=cut)
         arguments, issue, column = _read(slot, raw, seen)
         verdict = _overrule(slot, seen.verdict(column), column, beside=beside)
         ok = verdict.status is CallStatus.OK

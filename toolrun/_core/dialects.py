@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -58,18 +59,27 @@ DIALECTS: Final = {
 }
 
 
-def write_definition(definition: ToolDefinition, dialect: str) -> JsonObject:
-    """Write a definition in a dialect.
+def get_dialect(name: str) -> Dialect:
+    """Find a dialect.
 
     Raises:
-        DialectError: The dialect is unknown, or cannot carry the tool's name.
+        DialectError: There is none of that name.
     """
-    found = DIALECTS.get(dialect)
-    if found is None:
-        raise DialectError(f"no schema dialect named {dialect!r}; known: {', '.join(sorted(DIALECTS))}")
-    if not re.fullmatch(found.names, definition.name):
+    try:
+        return DIALECTS[name]
+    except KeyError:
+        raise DialectError(f"no schema dialect named {name!r}; known: {', '.join(sorted(DIALECTS))}") from None
+
+
+def write_definition(definition: ToolDefinition, dialect: Dialect) -> JsonObject:
+    """Write a definition in a dialect; the result is the caller's to change.
+
+    Raises:
+        DialectError: The dialect cannot carry the tool's name.
+    """
+    if not re.fullmatch(dialect.names, definition.name):
         raise DialectError(
-            f"tool {definition.name!r}: {dialect} takes names that match {found.names};"
+            f"tool {definition.name!r}: {dialect.name} takes names that match {dialect.names};"
             " register it under another name with name=…"
         )
-    return found.shape(definition)
+    return copy.deepcopy(dialect.shape(definition))

@@ -7,6 +7,7 @@ every entry, so the same bytes get the same verdict everywhere.
 from __future__ import annotations
 
 import copy
+import json
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
@@ -195,7 +196,8 @@ def _examine(call: ToolCall, candidate: _Candidate, registry: ToolRegistry) -> _
         )
     text, parsed = _parse(call, candidate, tool)
     if isinstance(parsed, ArgumentIssue):
-        fault = Fault.NOT_OBJECT if parsed.code == "not_object" else Fault.PARSE
+        # Free text is no JSON that could be mended.
+        fault = Fault.NOT_OBJECT if parsed.code in ("not_object", "custom_text") else Fault.PARSE
         error = MalformedArguments(call=call, issue=parsed)
         return _Finding(tool, fault, error, parsed.code, results.syntax_text(parsed), None, parsed)
     bound = tool.validator.validate(text, parsed)
@@ -297,9 +299,12 @@ def _judge(
     if changed is None:
         return None, _record(binding, call, candidate, finding, answer, refusal=refusal), finding
     found = _examine(call, changed, registry)
-    grade = changed.grades[-1]
-    if found.tool is not None and not admits(found.tool.repair, destructive=found.tool.destructive, grade=grade):
-        refusal = f"the tool does not admit a {grade} repair"
+    tool = found.tool
+    barred = tool and next(
+        (g for g in changed.grades if not admits(tool.repair, destructive=tool.destructive, grade=g)), None
+    )
+    if barred:
+        refusal = f"the tool does not admit a {barred} repair"
     elif (
         finding.fault is not None
         and not advanced(finding.fault, found.fault)
@@ -317,25 +322,27 @@ def _apply(
     if answer.failure is not None:
         return None, answer.failure
     if isinstance(decision, Renamed):
-        if decision.tool not in registry:
-            return None, f"no tool named {decision.tool!r} is registered"
+        meant: object = decision.tool
+        if not isinstance(meant, str) or meant not in registry:
+            return None, f"no tool named {meant!r} is registered"
         return replace(candidate, renamed=decision.tool, grades=(*candidate.grades, Grade.HOOK)), None
-    if not isinstance(decision, Repaired) or (decision.text is None) == (decision.arguments is None):
+    if not isinstance(decision, Repaired) or not decision.is_well_formed():
         return (
             None,
             f"the hook answered {decision!r}; expected Repaired with arguments or text, Renamed, Refuse or None",
         )
     text = decision.text if decision.text is not None else _dump(decision.arguments)
-    if not isinstance(text, str):
-        return None, "the hook's arguments cannot be written as JSON"
+    if text is None:
+        return None, "the hook's arguments cannot be written as strict JSON"
     grade = grade_answer(binding, candidate.text, text, decision)
     return replace(candidate, text=text, rewritten=True, grades=(*candidate.grades, grade)), None
 
 
 def _dump(arguments: JsonObject | None) -> str | None:
+    """Write a hook's object down as it is: what JSON cannot say is not turned into something else."""
     try:
-        return results.value_text(arguments)
-    except ValueError:
+        return json.dumps(arguments, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    except (TypeError, ValueError, RecursionError):
         return None
 
 

@@ -9,6 +9,7 @@ import copy
 from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
+from urllib.parse import unquote
 
 import jiter
 
@@ -94,11 +95,18 @@ def json_path(location: Iterable[object]) -> str:
     return "$" + "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in location)
 
 
-_COMBINATORS: Final = ("allOf", "anyOf", "oneOf", "if", "$ref", "dependentSchemas")
+MAX_SCHEMA_DEPTH: Final = 64
+"""Schemas inside schemas; what is deeper is a mistake, or meant to exhaust the stack."""
+
 _SAYS_OPEN: Final = ("additionalProperties", "unevaluatedProperties", "patternProperties")
-_SUBSCHEMAS: Final = ("items", "contains", "not", "additionalProperties", "unevaluatedProperties", "unevaluatedItems")
+_SUBSCHEMAS: Final = (
+    "items", "contains", "additionalProperties", "unevaluatedProperties", "unevaluatedItems", "propertyNames",
+)  # fmt: skip
 _SUBSCHEMA_LISTS: Final = ("prefixItems",)
-_SUBSCHEMA_MAPS: Final = ("properties", "patternProperties", "$defs", "definitions")
+_SUBSCHEMA_MAPS: Final = ("properties", "patternProperties")
+_DEFINITIONS: Final = ("$defs", "definitions")
+_BRANCHES: Final = ("not", "if", "then", "else")
+_BRANCH_LISTS: Final = ("allOf", "anyOf", "oneOf")
 
 
 def from_json_schema(schema: Mapping[str, object], name: str) -> tuple[JsonObject, Validator]:
@@ -111,104 +119,203 @@ def from_json_schema(schema: Mapping[str, object], name: str) -> tuple[JsonObjec
     """
     from jsonschema import Draft202012Validator, SchemaError, validators  # noqa: PLC0415  # see SchemaValidator
 
-    own = copy.deepcopy(dict(schema))
+    try:
+        own = copy.deepcopy(dict(schema))
+    except RecursionError:
+        raise RegistrationError(f"tool {name!r}: the schema is more than {MAX_SCHEMA_DEPTH} schemas deep") from None
     own.setdefault("type", "object")
     own.setdefault("properties", {})
     if own["type"] != "object":
         raise RegistrationError(f"tool {name!r}: the input schema's type must be 'object', not {own['type']!r}")
     kind = validators.validator_for(own, default=Draft202012Validator)
     try:
+        _check_depth(own)
         kind.check_schema(own)
+        _check_bounds(own)
     except SchemaError as error:
         raise RegistrationError(
             f"tool {name!r}: not a valid JSON Schema at {json_path(error.absolute_path)}: {error.message}"
         ) from error
-    for keyword, pattern in _patterns(own):
+    except RegistrationError as error:
+        raise RegistrationError(f"tool {name!r}: {error}") from error
+    closed = close_objects(own)
+    if "unevaluatedProperties" not in kind.VALIDATORS and any(
+        "unevaluatedProperties" in item for item in _subschemas(closed)
+    ):
+        raise RegistrationError(
+            f"tool {name!r}: {own['$schema']} cannot close an object that combines schemas;"
+            " say additionalProperties there, or write the schema in draft 2020-12"
+        )
+    return closed, SchemaValidator(closed)
+
+
+def _check_depth(schema: JsonObject) -> None:
+    """See to it that nothing that recurses into the schema exhausts the stack."""
+    for _ in _subschemas(schema):
+        pass
+
+
+def _check_bounds(schema: JsonObject) -> None:
+    """See to it that no pattern takes unbounded time and no reference leads out or round in a circle."""
+    for keyword, pattern in _patterns(schema):
         if not (is_linear if keyword == "pattern" else is_simple)(pattern):
             raise RegistrationError(
-                f"tool {name!r}: {keyword} {pattern!r} could take unbounded time on what a model writes;"
+                f"{keyword} {pattern!r} could take unbounded time on what a model writes;"
                 " use one without look-around, back-references and (in patternProperties) repeated groups"
             )
-    for reference in _references(own):
-        if not reference.startswith("#") or not _resolves(own, reference):
+    for reference in _references(schema):
+        if _follow(schema, reference) is None:
             raise RegistrationError(
-                f"tool {name!r}: $ref {reference!r} does not point into the schema itself; nothing is ever fetched"
+                f"$ref {reference!r} does not point at a schema inside this one; nothing is ever fetched"
             )
-    closed = close_objects(own)
-    return closed, SchemaValidator(closed)
+    if _follow({**schema}, "#") is None:
+        raise RegistrationError("$ref '#' leads round in a circle")
 
 
 def close_objects(schema: JsonObject) -> JsonObject:
     """Close every object with properties that does not say whether it is open.
 
     Where a schema combines others, each of them sees only its own keys: the whole is closed with
-    `unevaluatedProperties`, and the branches stay as they are.
+    `unevaluatedProperties`, and what it combines, definitions included, stays open.
     """
-    closed: JsonObject = dict(schema)
-    for key in _SUBSCHEMAS:
-        if isinstance(value := closed.get(key), dict):
-            closed[key] = close_objects(value)
-    for key in _SUBSCHEMA_LISTS:
-        if isinstance(value := closed.get(key), list):
-            closed[key] = [close_objects(item) if isinstance(item, dict) else item for item in value]
-    for key in _SUBSCHEMA_MAPS:
-        if isinstance(value := closed.get(key), dict):
-            closed[key] = {
-                name: close_objects(item) if isinstance(item, dict) else item for name, item in value.items()
-            }
-    if "properties" in closed and not any(key in closed for key in _SAYS_OPEN):
-        combined = any(key in closed for key in _COMBINATORS)
-        closed["unevaluatedProperties" if combined else "additionalProperties"] = False
+    return _close(schema, combined_definitions(schema), branch=False)
+
+
+def combined_definitions(schema: JsonObject) -> frozenset[str]:
+    """The `$ref`s that schemas with keys of their own are combined with."""
+    return frozenset(
+        reference
+        for item in _subschemas(schema)
+        if _combines(item)
+        for branch in (item, *_branches(item))
+        if isinstance(reference := branch.get("$ref"), str)
+    )
+
+
+def _close(schema: JsonObject, combined: frozenset[str], *, branch: bool) -> JsonObject:
+    """Close what is inside, then the schema itself, unless it is a branch of a larger one."""
+    inner = _combines(schema)
+    closed = {key: _close_inside(key, value, combined, branch=branch or inner) for key, value in schema.items()}
+    if branch or any(key in schema for key in _SAYS_OPEN):
+        return closed
+    if inner or schema.get("$ref") in combined:
+        closed["unevaluatedProperties"] = False
+    elif "properties" in schema:
+        closed["additionalProperties"] = False
     return closed
 
 
-def _patterns(schema: object) -> list[tuple[str, str]]:
-    found: list[tuple[str, str]] = []
-    pending = [schema]
-    while pending:
-        item = pending.pop()
-        if isinstance(item, dict):
-            if isinstance(item.get("pattern"), str):
-                found.append(("pattern", item["pattern"]))
-            if isinstance(item.get("patternProperties"), dict):
-                found += [("patternProperties", str(key)) for key in item["patternProperties"]]
-            pending.extend(item.values())
-        elif isinstance(item, list):
-            pending.extend(item)
-    return found
+def _close_inside(key: str, value: object, combined: frozenset[str], *, branch: bool) -> object:
+    """Close the schemas under one keyword; what is data, or not a schema, stays as it is."""
+
+    def close(item: object, *, branch: bool = False) -> object:
+        return _close(item, combined, branch=branch) if isinstance(item, dict) else item
+
+    if key in _SUBSCHEMAS:
+        return close(value)
+    if key in _BRANCHES:
+        return close(value, branch=True)
+    if key in _SUBSCHEMA_LISTS and isinstance(value, list):
+        return [close(item) for item in value]
+    if key in _BRANCH_LISTS and isinstance(value, list):
+        return [close(item, branch=branch) for item in value]
+    if key in _SUBSCHEMA_MAPS and isinstance(value, dict):
+        return {name: close(item) for name, item in value.items()}
+    if key in _DEFINITIONS and isinstance(value, dict):
+        return {name: close(item, branch=f"#/{key}/{name}" in combined) for name, item in value.items()}
+    return value
 
 
-def _references(schema: object) -> list[str]:
-    found: list[str] = []
-    pending = [schema]
-    while pending:
-        item = pending.pop()
-        if isinstance(item, dict):
-            found += [item[key] for key in ("$ref", "$dynamicRef") if isinstance(item.get(key), str)]
-            pending.extend(item.values())
-        elif isinstance(item, list):
-            pending.extend(item)
-    return found
-
-
-def _resolves(schema: JsonObject, reference: str) -> bool:
-    if reference == "#":
+def _combines(schema: JsonObject) -> bool:
+    """Tell whether keys of an object come from several schemas at once."""
+    if "allOf" in schema:
         return True
-    if not reference.startswith("#/"):
-        return any(item == reference[1:] for item in _anchors(schema))
+    return "properties" in schema and any(key in schema for key in ("anyOf", "oneOf", "if", "$ref", "dependentSchemas"))
+
+
+def _branches(schema: JsonObject) -> list[JsonObject]:
+    lists = [item for key in _BRANCH_LISTS if isinstance(value := schema.get(key), list) for item in value]
+    return [item for item in (*lists, *(schema.get(key) for key in _BRANCHES)) if isinstance(item, dict)]
+
+
+def _subschemas(schema: JsonObject) -> Iterator[JsonObject]:
+    """Every schema in a schema, itself included; data in `enum`, `const`, `default` and `examples` is none.
+
+    Raises:
+        RegistrationError: They lie more than `MAX_SCHEMA_DEPTH` inside each other.
+    """
+    level = [schema]
+    for _ in range(MAX_SCHEMA_DEPTH):
+        yield from level
+        level = [child for parent in level for child in _children(parent)]
+        if not level:
+            return
+    raise RegistrationError(f"the schema is more than {MAX_SCHEMA_DEPTH} schemas deep")
+
+
+def _children(schema: JsonObject) -> Iterator[JsonObject]:
+    for key, value in schema.items():
+        if key in (*_SUBSCHEMAS, *_BRANCHES):
+            found: list[object] = [value]
+        elif key in (*_SUBSCHEMA_LISTS, *_BRANCH_LISTS) and isinstance(value, list):
+            found = list(value)
+        elif key in (*_SUBSCHEMA_MAPS, *_DEFINITIONS) and isinstance(value, dict):
+            found = list(value.values())
+        else:
+            continue
+        yield from (item for item in found if isinstance(item, dict))
+
+
+def _patterns(schema: JsonObject) -> list[tuple[str, str]]:
+    found: list[tuple[str, str]] = []
+    for item in _subschemas(schema):
+        if isinstance(pattern := item.get("pattern"), str):
+            found.append(("pattern", pattern))
+        if isinstance(keys := item.get("patternProperties"), dict):
+            found += [("patternProperties", str(key)) for key in keys]
+    return found
+
+
+def _references(schema: JsonObject) -> list[str]:
+    return [
+        value
+        for item in _subschemas(schema)
+        for key in ("$ref", "$dynamicRef")
+        if isinstance(value := item.get(key), str)
+    ]
+
+
+def _follow(schema: JsonObject, reference: str) -> JsonObject | None:
+    """What a reference points to inside the schema; None if it points nowhere, or only at references in a circle."""
+    seen: set[str] = set()
+    while reference not in seen:
+        seen.add(reference)
+        found = _resolve(schema, reference)
+        if found is None or not isinstance(further := found.get("$ref"), str):
+            return found
+        if found.keys() - {"$ref", "$defs", "definitions", "type", "properties", "additionalProperties"}:
+            return found
+        reference = further
+    return None
+
+
+def _resolve(schema: JsonObject, reference: str) -> JsonObject | None:
+    if not reference.startswith("#"):
+        return None
+    pointer = unquote(reference[1:])
+    if pointer and not pointer.startswith("/"):
+        anchored = (
+            item for item in _subschemas(schema) if pointer in (item.get("$anchor"), item.get("$dynamicAnchor"))
+        )
+        return next(anchored, None)
     place: object = schema
-    for step in reference[2:].split("/"):
+    for step in pointer.split("/")[1:]:
         key = step.replace("~1", "/").replace("~0", "~")
-        if not isinstance(place, dict) or key not in place:
-            return False
-        place = place[key]
-    return True
-
-
-def _anchors(schema: object) -> list[object]:
-    if isinstance(schema, dict):
-        own = [schema[key] for key in ("$anchor", "$dynamicAnchor") if key in schema]
-        return own + [anchor for value in schema.values() for anchor in _anchors(value)]
-    if isinstance(schema, list):
-        return [anchor for value in schema for anchor in _anchors(value)]
-    return []
+        if isinstance(place, list):
+            listed = cast("list[object]", place)
+            place = listed[int(key)] if key.isdecimal() and int(key) < len(listed) else None
+        elif isinstance(place, dict) and key in place:
+            place = place[key]
+        else:
+            return None
+    return place if isinstance(place, dict) else {} if isinstance(place, bool) else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 
-from toolrun._core.dialects import write_definition
+from toolrun._core.dialects import get_dialect, write_definition
 from toolrun._core.exceptions import RegistrationError
 from toolrun._core.repair import bind
 from toolrun._core.tools import Tool
@@ -138,7 +138,8 @@ class ToolRegistry:
         Raises:
             DialectError: No dialect has that name, or one cannot express a tool; the message says which part.
         """
-        return [write_definition(tool.definition, _DIALECT_OF.get(wire, wire)) for tool in self]
+        dialect = get_dialect(_DIALECT_OF.get(wire, wire))
+        return [write_definition(tool.definition, dialect) for tool in self]
 
     @property
     def tool_definitions(self) -> Sequence[ToolDefinition]:

@@ -6,6 +6,8 @@ or not. Nobody claims `lossless`: `conserves` decides.
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_right
 from collections.abc import Awaitable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -94,6 +96,22 @@ class Repaired:
     note: str = ""
     grade: Grade | Literal["hook", "lossy", "schema_unique", "lossless"] = Grade.HOOK
     edits: tuple[Edit, ...] = ()
+
+    def is_well_formed(self) -> bool:
+        """Tell whether the fields are what they should be; a hook is somebody else's code."""
+        text: object = self.text
+        arguments: object = self.arguments
+        edits: object = self.edits
+        note: object = self.note
+        return (
+            (text is None) != (arguments is None)
+            and isinstance(text, str | None)
+            and isinstance(arguments, dict | None)
+            and isinstance(edits, tuple)
+            and all(isinstance(edit, Edit) for edit in edits)
+            and isinstance(note, str)
+            and self.grade in tuple(Grade)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,26 +225,55 @@ class RepairBudget:
             raise RegistrationError(f"RepairBudget needs hooks >= 0 and seconds >= 0 or None, not {self!r}")
 
 
-_NOISE: Final = frozenset(("outer_noise",))
-"""Edits of these codes may drop letters and digits: what stands outside the only object, a fence's tag."""
+_NOISE: Final = "outer_noise"
+"""Edits of this code take away what stands before the first or behind the last bracket, letters included."""
+
+_PUNCTUATION: Final = frozenset(",:{}[] \t\r\n")
+_STRING: Final = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\Z)', re.DOTALL)
 
 
 def conserves(before: str, after: str, edits: tuple[Edit, ...]) -> bool:
     """Check that the edits, and nothing else, turn one text into the other without losing a token.
 
-    Each edit must find the text it says it replaces, and must keep every letter and digit of it in order,
-    unless its code names noise around the arguments.
+    Each edit must find the text that it says it replaces. It may put in or take out commas, colons,
+    brackets and white space outside strings, and nothing else; one of outer noise may take away the start or the end of the text, up to
+    the first or from behind the last bracket.
     """
     built: list[str] = []
     place = 0
     for edit in edits:
-        if edit.offset < place or before[edit.offset : edit.offset + len(edit.before)] != edit.before:
+        end = edit.offset + len(edit.before)
+        if edit.offset < place or before[edit.offset : end] != edit.before:
             return False
-        if edit.code not in _NOISE and _tokens(edit.before) != _tokens(edit.after):
+        if edit.code == _NOISE and not _is_outside(before, edit.offset, end, edit.after):
+            return False
+        if edit.code != _NOISE and not _PUNCTUATION.issuperset(edit.before + edit.after):
             return False
         built += (before[place : edit.offset], edit.after)
-        place = edit.offset + len(edit.before)
-    return "".join((*built, before[place:])) == after
+        place = end
+    inner = [edit.offset for edit in edits if edit.code != _NOISE]
+    return "".join((*built, before[place:])) == after and not _any_inside_strings(before, inner)
+
+
+def _is_outside(text: str, start: int, end: int, instead: str) -> bool:
+    if instead or not text[start:end]:
+        return False
+    brackets = [place for place in (text.find("{"), text.find("[")) if place >= 0]
+    if not brackets:
+        return False
+    return (start == 0 and end <= min(brackets)) or (end == len(text) and start > max(text.rfind("}"), text.rfind("]")))
+
+
+def _any_inside_strings(text: str, offsets: list[int]) -> bool:
+    if not offsets:
+        return False
+    spans = [found.span() for found in _STRING.finditer(text)]
+    starts = [start for start, _ in spans]
+    for offset in offsets:
+        near = bisect_right(starts, offset) - 1
+        if near >= 0 and spans[near][0] < offset < spans[near][1]:
+            return True
+    return False
 
 
 def grade_answer(binding: HookBinding, before: str, after: str, answer: Repaired) -> Grade:
@@ -268,7 +315,3 @@ def advanced(before: Fault, after: Fault | None) -> bool:
 def digest(text: str) -> str:
     """SHA-256 of a text's UTF-8 bytes, hexadecimal; lone surrogates are encoded as they stand."""
     return sha256(text.encode(errors="surrogatepass")).hexdigest()
-
-
-def _tokens(text: str) -> str:
-    return "".join(character for character in text if character.isalnum())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from pydantic_core import PydanticSerializationError, to_json
+from pydantic_core import PydanticSerializationError, to_json, to_jsonable_python
 
 from toolrun._core.exceptions import ToolError, TryAgain
 from toolrun._core.json_text import encodable
@@ -79,16 +79,25 @@ def value_text(value: object) -> str:
         ValueError: It cannot be written as JSON.
     """
     if isinstance(value, str):
-        return str(encodable(value))
+        return str(encodable(str.__str__(value)))
     try:
-        return to_json(value, inf_nan_mode="null", bytes_mode="base64").decode()
+        return _to_json(value)
+    except (PydanticSerializationError, ValueError, RecursionError, TypeError):
+        pass
+    try:  # again, without the halves of surrogate pairs that may have been the reason
+        plain = value if isinstance(value, dict | list) else to_jsonable_python(value, bytes_mode="base64")
+        return _to_json(encodable(plain))
     except (PydanticSerializationError, ValueError, RecursionError, TypeError) as error:
         raise ValueError(f"a {type(value).__name__} cannot be written as JSON: {error}") from error
 
 
+def _to_json(value: object) -> str:
+    return to_json(value, inf_nan_mode="null", bytes_mode="base64").decode()
+
+
 def _own_words(error: BaseException) -> str:
     try:
-        return str(error)
+        return str(encodable(str(error)))
     except Exception:  # noqa: BLE001  # an error that cannot say what it is, is still that error
         return ""
 

@@ -18,6 +18,7 @@ from typing import (
     Any,
     Final,
     NotRequired,
+    Union,
     cast,
     get_args,
     get_origin,
@@ -132,11 +133,11 @@ def from_function(
     context: str | None = None
     for parameter in _parameters(function, name):
         annotation = hints.get(parameter.name, Any)
+        if parameter.kind is parameter.POSITIONAL_ONLY:
+            positional.append(parameter.name)
         if _is_context(annotation):
             context = parameter.name
             continue
-        if parameter.kind is parameter.POSITIONAL_ONLY:
-            positional.append(parameter.name)
         optional = parameter.default is not parameter.empty
         if optional and (parameter.kind is parameter.POSITIONAL_ONLY or _is_mutable(parameter.default)):
             defaults[parameter.name] = parameter.default
@@ -147,7 +148,10 @@ def from_function(
 
 
 def _parameters(function: Callable[..., object], name: str) -> Sequence[inspect.Parameter]:
-    parameters = list(inspect.signature(function).parameters.values())
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError) as error:
+        raise RegistrationError(f"tool {name!r}: {error}; wrap it in a function with type hints") from error
     for parameter in parameters:
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
             raise RegistrationError(
@@ -197,10 +201,14 @@ def is_context_parameter(function: Callable[..., object], parameter: inspect.Par
 
 def _is_context(annotation: object) -> bool:
     bare = get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation
+    if get_origin(bare) in (Union, types.UnionType):
+        return any(_is_context(arm) for arm in get_args(bare))
     return bare is ToolContext or get_origin(bare) is ToolContext
 
 
 def _is_mutable(default: object) -> bool:
+    if isinstance(default, tuple):
+        return any(_is_mutable(item) for item in default)
     return isinstance(default, list | dict | set | bytearray)
 
 

@@ -32,7 +32,7 @@ class Slot:
     """A call while it is being assembled."""
 
     __slots__ = (
-        "choice", "conflict", "cut", "deltas", "dropped", "ending", "extra", "held_half", "index", "kind", "name", "pieces",
+        "choice", "conflict", "cut", "deltas", "dropped", "ending", "extra", "held_half", "index", "kind", "name", "opened_after", "pieces",
         "placeholder", "position", "provider_executed", "readings", "shown_id", "size", "synthetic_id", "wire_id",
     )  # fmt: skip
 
@@ -56,6 +56,7 @@ class Slot:
         self.conflict = False
         self.cut = False
         self.ending: Ending | None = None
+        self.opened_after = 0
         self.extra: dict[str, object] = {}
 
     def text(self) -> str:

@@ -142,6 +142,8 @@ class Tool:
         if not callable(function):
             raise RegistrationError(f"a tool needs a function, not {function!r}")
         own = _innermost(function)
+        if inspect.isclass(own):
+            raise RegistrationError(f"{own.__name__!r} is a class; wrap it in a function with type hints")
         if inspect.isgeneratorfunction(own) or inspect.isasyncgenfunction(own):
             raise RegistrationError(f"{function!r} is a generator; a tool returns its result, so collect it first")
         summary, described = _read_docstring(inspect.getdoc(own))
@@ -204,11 +206,11 @@ def _handler_signature(handler: ToolFunction, input_schema: JsonObject, name: st
     context = next((item.name for item in parameters if schema.is_context_parameter(handler, item)), None)
     takes = [item for item in parameters if item.name != context]
     if any(item.kind is item.VAR_KEYWORD for item in takes) or names == {item.name for item in takes}:
-        positional = tuple(item.name for item in takes if item.kind is item.POSITIONAL_ONLY)
+        positional = tuple(item.name for item in parameters if item.kind is item.POSITIONAL_ONLY)
         return schema.Signature(positional=positional, context=context, defaults={})
     if len(takes) == 1 and takes[0].name not in names and takes[0].kind is not takes[0].VAR_POSITIONAL:
         whole = takes[0].name
-        positional = (whole,) if takes[0].kind is takes[0].POSITIONAL_ONLY else ()
+        positional = tuple(item.name for item in parameters if item.kind is item.POSITIONAL_ONLY)
         return schema.Signature(positional=positional, context=context, defaults={}, whole=whole)
     raise RegistrationError(
         f"tool {name!r}: the handler takes {[item.name for item in takes]}, the schema has {sorted(names)};"

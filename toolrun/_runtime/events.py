@@ -41,7 +41,7 @@ class RunStream:
         self._source = source
         self._end: EndOfStream = end
         self._group: anyio.abc.TaskGroup | None = None
-        self._error: Exception | None = None
+        self._error: Exception | KeyboardInterrupt | None = None
         self._ended = False
 
     @property
@@ -98,7 +98,7 @@ class RunStream:
     async def _run(self) -> None:
         try:
             await self._session.consume(self._source, end=self._end)
-        except Exception as error:  # noqa: BLE001  # handed to the one who iterates
+        except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001  # handed to the one who iterates
             self._error = error
         finally:
             self._ended = True

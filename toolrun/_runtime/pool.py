@@ -23,10 +23,16 @@ async def run_pool(items: Sequence[T], work: Callable[[T], Awaitable[None]], *, 
             await work(item)
         return
     queue = iter(items)
+    interrupts: list[KeyboardInterrupt] = []
 
     async def worker() -> None:
-        for item in queue:
-            await work(item)
+        try:
+            for item in queue:
+                await work(item)
+        except KeyboardInterrupt as interrupt:
+            # Raised in a child, it would end the event loop before the siblings are awaited.
+            interrupts.append(interrupt)
+            group.cancel_scope.cancel()
 
     try:
         async with anyio.create_task_group() as group:
@@ -34,6 +40,8 @@ async def run_pool(items: Sequence[T], work: Callable[[T], Awaitable[None]], *, 
                 group.start_soon(worker)
     except BaseExceptionGroup as raised:
         raise_plainest(raised)
+    if interrupts:
+        raise interrupts[0]
 
 
 def raise_plainest(raised: BaseExceptionGroup) -> NoReturn:

@@ -82,7 +82,7 @@ def as_text(value: object) -> str:
     if value is None:
         return ""
     if isinstance(value, bytes | bytearray):
-        return value.decode(errors="replace")
+        return value.decode(errors="surrogateescape")
     return dump_once(plain(value))
 
 

@@ -91,10 +91,24 @@ class _Decoder:
 
     def __init__(self, sink: Sink) -> None:
         self._sink = sink
+        self._tool_delta = sink.tool_delta
         self._blocks: set[int] = set()
         self._block = 0
 
     def decode(self, event: object) -> None:
+        if type(event) is dict:
+            # Nearly every event of a call is one piece of text for a known index, and nothing else.
+            try:
+                call = event["delta"]["message"]["tool_calls"]
+                body = call["function"]
+                text = body["arguments"]
+                index = event["index"]
+                bare = event["type"] == "tool-call-delta" and len(call) == len(body) == 1
+                if bare and type(text) is str and type(index) is int:
+                    self._tool_delta(0, index, None, None, text)
+                    return
+            except (KeyError, TypeError):
+                pass
         told = event if type(event) is dict else fields(event)
         kind = told.get("type")
         handler = _HANDLERS.get(kind) if isinstance(kind, str) else None
@@ -172,7 +186,7 @@ class _Decoder:
         body = fields(call.get("function"))
         call_id = as_name(call.get("id"))
         name = as_name(body.get("name"))
-        self._sink.tool_delta(0, index, call_id, name, as_text(body.get("arguments")))
+        self._tool_delta(0, index, call_id, name, as_text(body.get("arguments")))
         if (call_id or name) and (extra := call.keys() - _CALL_KEYS):
             self._sink.tool_extra(0, {key: plain(call[key]) for key in extra if call[key] is not None})
 

@@ -11,7 +11,7 @@ import re
 import string
 from collections.abc import Mapping
 from operator import is_
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from toolrun.wires._history import history_name
 from toolrun.wires._reading import as_index, as_text, error_message, fields, items, plain
@@ -122,6 +122,16 @@ def _holds_thinking(choice: Mapping[str, object]) -> bool:
     return isinstance(content, list) and any(isinstance(fields(piece).get("thinking"), list) for piece in content)
 
 
+def _holds_calls_alone(event: dict[str, Any]) -> bool:
+    """Nearly every event of a long call has nothing of this wire's own; asking more of it costs four times as much."""
+    try:
+        [choice] = event["choices"]
+        delta = choice["delta"]
+        return len(delta) == 1 and "tool_calls" in delta and "messages" not in choice
+    except (KeyError, TypeError, ValueError):
+        return False
+
+
 def _content(parts: Iterable[Part]) -> str | list[JsonObject]:
     """The content as it came: one text, or a list of typed pieces."""
     pieces: list[JsonObject] = []
@@ -165,9 +175,11 @@ def _sent(value: object) -> object:
         return value
     if isinstance(value, list | tuple):
         return [_sent(item) for item in value]
+    if isinstance(value, Mapping):
+        return {key: _sent(item) for key, item in value.items()}
     told = fields(value)
     if not told:
-        return {} if isinstance(value, Mapping) else value
+        return value
     if told.get("is_unknown") is True:
         return _sent(told.get("raw"))
     known = getattr(value, "__pydantic_fields_set__", None)
@@ -190,6 +202,9 @@ class _Decoder:
         self._results: set[tuple[int, int | None]] = set()
 
     def decode(self, event: object) -> None:
+        if type(event) is dict and _holds_calls_alone(event):
+            self._chat(event)
+            return
         told = _mapping(event)
         if "choices" not in told and (inner := _mapping(told.get("data"))):
             told = inner

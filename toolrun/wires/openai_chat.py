@@ -108,9 +108,9 @@ class _Decoder:
         self._read(event if type(event) is dict else fields(event))
 
     def _read(self, event: Mapping[str, object]) -> None:
-        if not self._begun:
+        if not self._begun and (response_id := as_name(event.get("id"))):
             self._begun = True
-            self._sink.begin(as_name(event.get("id")))
+            self._sink.begin(response_id)
         for position, choice in enumerate(items(event.get("choices"))):
             self._choice(fields(choice), position)
         if error := event.get("error"):

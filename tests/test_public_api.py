@@ -1,0 +1,245 @@
+"""The public API: its names, their documentation, and what importing it costs."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import inspect
+import json
+import pickle
+import subprocess
+import sys
+
+import pytest
+
+import toolrun
+import toolrun.abc
+from toolrun import ArgumentIssue, CallStatus, ToolCall, ToolrunError
+
+NAMES = [
+    "ArgumentIssue", "ArgumentsReplaced", "AttemptEnded", "AttemptStarted", "CallCompleted", "CallConflict",
+    "CallDelta", "CallError", "CallFinalized", "CallStarted", "CallStatus", "Cancelled", "Deferred", "Denied",
+    "Diagnostic", "DialectError", "Edit", "Event", "Failed", "Fault", "FinalizerClosed", "FinishPolicy", "Grade",
+    "IncompleteCall", "Interrupted", "InvalidArguments", "MalformedArguments", "NoSuchTool", "NotExecuted", "Outcome",
+    "PluginError", "Refuse", "Refused", "RegistrationError", "Renamed", "RepairAnswered", "RepairBudget",
+    "RepairRecord", "RepairRefused", "RepairRequest", "Repaired", "Retry", "RunStream", "Runner", "RunnerClosed",
+    "StreamEvent", "StreamFinalizer", "StreamInterrupted", "Succeeded", "TextDelta", "TimedOut", "Tool", "ToolCall",
+    "ToolContext", "ToolDefinition", "ToolError", "ToolRegistry", "ToolrunError", "TryAgain", "Turn", "TurnPending",
+    "UnknownWire", "ValidatedCall", "afinalize", "finalize",
+]  # fmt: skip
+
+SEAMS = [
+    "Decode", "Executor", "Fault", "HookBinding", "Invocation", "Job", "Outcome", "Part", "Refuse", "Renamed",
+    "RepairHook", "RepairRequest", "Repaired", "Response", "Sink", "ToolResult", "Wire",
+]  # fmt: skip
+
+PUBLIC = {
+    "toolrun": NAMES,
+    "toolrun.abc": SEAMS,
+    "toolrun.executors": ["InlineExecutor", "ThreadExecutor"],
+    "toolrun.repairs": ["lossless", "outer_noise", "trailing_comma"],
+    "toolrun.wires": ["WIRES", "AnthropicMessages", "OpenAIChat", "get_wire", "recognise"],
+}
+
+OBJECTS = {
+    f"{module}.{name}": getattr(importlib.import_module(module), name)
+    for module, names in PUBLIC.items()
+    for name in names
+}
+CLASSES = {name: found for name, found in OBJECTS.items() if inspect.isclass(found)}
+FUNCTIONS = {name: found for name, found in OBJECTS.items() if inspect.isfunction(found)}
+
+
+@pytest.mark.parametrize("module", PUBLIC)
+def test_names(module: str) -> None:
+    """`__all__` is exactly this; a change of it is a decision, and has a changelog fragment."""
+    assert importlib.import_module(module).__all__ == PUBLIC[module]
+
+
+@pytest.mark.parametrize("module", PUBLIC)
+def test_names_are_sorted(module: str) -> None:
+    """As ruff sorts them: constants, classes, functions."""
+    names = PUBLIC[module]
+
+    assert names == sorted(names, key=lambda name: (not name.isupper(), not name[0].isupper(), name))
+
+
+@pytest.mark.parametrize("name", [*CLASSES, *FUNCTIONS])
+def test_documented(name: str) -> None:
+    """Every public class and function says in a first sentence what it is."""
+    documentation = OBJECTS[name].__doc__
+
+    assert documentation
+    assert documentation.strip().split("\n\n")[0].rstrip().endswith((".", ":"))
+
+
+METHODS = {
+    f"{name}.{attribute}": member
+    for name, found in CLASSES.items()
+    if found is not toolrun.abc.Sink  # the assembler documents the sink's methods
+    for attribute, member in vars(found).items()
+    if not attribute.startswith("_")
+    and (inspect.isfunction(member) or isinstance(member, property | classmethod | staticmethod))
+}
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_methods_are_documented(name: str) -> None:
+    """So does every public method and property."""
+    assert METHODS[name].__doc__
+
+
+# -- values -----------------------------------------------------------------------------------
+
+POSITIONAL = {
+    # Events are made in great numbers, and read by name.
+    "ArgumentsReplaced", "AttemptEnded", "AttemptStarted", "CallCompleted", "CallDelta", "CallFinalized",
+    "CallStarted", "Diagnostic", "RepairAnswered", "TextDelta",
+    # One field that says it all.
+    "Refuse", "Renamed",
+}  # fmt: skip
+
+
+def test_dataclasses_are_keyword_only() -> None:
+    """A field may be added to a value without breaking who makes it; the exceptions are listed."""
+    positional = {
+        found.__name__
+        for found in CLASSES.values()
+        if dataclasses.is_dataclass(found) and not all(field.kw_only for field in dataclasses.fields(found))
+    }
+
+    assert positional == POSITIONAL
+
+
+def test_values_are_frozen() -> None:
+    """Only events can be changed: a frozen one costs several times as much to make."""
+    mutable = {
+        found.__name__
+        for found in CLASSES.values()
+        if dataclasses.is_dataclass(found) and not found.__dataclass_params__.frozen
+    }
+
+    assert mutable == POSITIONAL - {"Refuse", "Renamed"}
+
+
+def test_values_are_slotted() -> None:
+    """No value takes an attribute that it does not have."""
+    with_dict = {found.__name__ for found in CLASSES.values() if dataclasses.is_dataclass(found) and has_dict(found)}
+
+    assert with_dict == set()
+
+
+def has_dict(found: type) -> bool:
+    return any("__dict__" in vars(base) for base in found.__mro__)
+
+
+# -- errors -----------------------------------------------------------------------------------
+
+CALL = ToolCall(
+    id="c1",
+    name="pay",
+    raw_arguments='{"n": ',
+    arguments=None,
+    status=CallStatus.INCOMPLETE,
+    executable=False,
+    code="truncated",
+)
+ISSUE = ArgumentIssue("truncated", "EOF while parsing a value", "", 6, 1, 7, '{"n": ')
+
+ERRORS: dict[str, ToolrunError] = {
+    type(error).__name__: error
+    for error in (
+        ToolrunError("it went wrong"),
+        toolrun.RegistrationError("tool 'pay': no"),
+        toolrun.DialectError("tool 'pay': no"),
+        toolrun.PluginError("no plugin"),
+        toolrun.RunnerClosed("closed"),
+        toolrun.FinalizerClosed("closed"),
+        toolrun.UnknownWire("no wire"),
+        toolrun.StreamInterrupted("the stream broke", turn=None),
+        toolrun.TurnPending("c1"),
+        toolrun.CallConflict(key="run:turn:0", tool="pay"),
+        toolrun.CallError("no", call=CALL),
+        toolrun.IncompleteCall(call=CALL),
+        toolrun.MalformedArguments(call=CALL, issue=ISSUE),
+        toolrun.InvalidArguments(call=CALL, tool="pay", issues=[ISSUE]),
+        toolrun.NoSuchTool(call=CALL, known=["pay"]),
+        toolrun.RepairRefused(call=CALL, hook="mine", reason="no"),
+        toolrun.ToolError("no such city"),
+        toolrun.TryAgain("busy", after=2.0),
+    )
+}
+
+
+def test_every_error_is_here() -> None:
+    """A new error joins the tests below."""
+    assert set(ERRORS) == {found.__name__ for found in CLASSES.values() if issubclass(found, Exception)}
+    assert all(issubclass(found, ToolrunError) for found in CLASSES.values() if issubclass(found, Exception))
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_errors_survive_pickling(name: str) -> None:
+    """With their message and every attribute."""
+    error = ERRORS[name]
+    error.add_note("seen in test")
+    copy = pickle.loads(pickle.dumps(error))
+
+    assert type(copy) is type(error)
+    assert str(copy) == str(error)
+    assert vars(copy) == vars(error)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("CallConflict", "'pay': key run:turn:0 was used before with other arguments; a key is for one call"),
+        (
+            "IncompleteCall",
+            (
+                "'pay' (c1): the call was not finished by the model (truncated, no finish reason); 6 characters of arguments"
+                " had arrived"
+            ),
+        ),
+        (
+            "MalformedArguments",
+            (
+                "'pay' (c1): EOF while parsing a value (line 1, column 7, character 6, near '{\"n\": ');"
+                " expected one JSON object"
+            ),
+        ),
+        ("NoSuchTool", "c1: no tool named 'pay'; registered: pay"),
+        ("RepairRefused", "'pay' (c1): repair hook mine refused: no"),
+    ],
+)
+def test_errors_say_what_failed(name: str, text: str) -> None:
+    """The message names the call, the tool, and what to look at."""
+    assert str(ERRORS[name]) == text
+
+
+# -- what importing costs ---------------------------------------------------------------------
+
+HEAVY = {
+    "anthropic", "docstring_parser", "importlib.metadata", "jsonschema", "openai", "rich", "sqlite3", "tenacity", "trio",
+}  # fmt: skip
+
+IMPORTED = """
+import json, sys
+before = set(sys.modules)
+import toolrun
+print(json.dumps(sorted(set(sys.modules) - before)))
+"""
+
+
+def imported(*options: str) -> set[str]:
+    done = subprocess.run([sys.executable, *options, "-c", IMPORTED], capture_output=True, text=True, check=True)
+    return set(json.loads(done.stdout))
+
+
+def test_import_is_light() -> None:
+    """`import toolrun` imports nothing that only some of its users need."""
+    assert imported("-I") & HEAVY == set()
+
+
+def test_import_warns_of_nothing() -> None:
+    """Neither does it import anything deprecated."""
+    assert "toolrun" in imported("-I", "-W", "error")
