@@ -210,7 +210,8 @@ FAILED = {"error": {"message": "no call", "failed_generation": "<function=take>"
 ODD: dict[str, list[object]] = {
     "finish_without_calls": [finish("tool_calls")],
     "orphan_delta": [{"type": "message_start", "message": {}}, ORPHAN],
-    "undecodable_event": [finish("stop"), "data: {]\n\n"],
+    "undecodable_event": [finish("stop"), "data: keep-alive\n\n"],
+    "lost_event": [finish("stop"), "data: {]\n\n"],
     "stream_error": [{"choices": [], "error": {"message": "overloaded"}}],
     "failed_generation": [*one(COMPLETE, end=None), FAILED],
     "error_after_finish": [*one(COMPLETE), {"error": "late"}],

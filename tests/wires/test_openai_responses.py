@@ -394,15 +394,15 @@ def test_second_response() -> None:
     """Another response in the same stream cuts what the first left unfinished; its indexes are its own."""
     calls = calls_of(
         created("resp_1"),
-        added(call_item(1, "f")),
-        delta('{"a":1}'),
+        added(call_item(1, "f"), 1),
+        delta('{"a":1}', 1),
         created("resp_2"),
-        added(call_item(2, "f")),
-        delta('{"a":2}'),
+        added(call_item(2, "f"), 1),
+        delta('{"a":2}', 1),
         ended(call_item(2, "f", '{"a":2}'), id="resp_2"),
     )
     assert brief(calls) == [("call_1", "f", '{"a":1}', "incomplete"), ("call_2", "f", '{"a":2}', "ok")]
-    assert [call.index for call in calls] == [0, 0]
+    assert [call.index for call in calls] == [1, 1]
 
 
 # -- final copies ---------------------------------------------------------------------------

@@ -69,6 +69,7 @@ class Assembler:
                     slot.ending = Ending(self._finish.get(slot.choice), self.terminated)
             self._finish.clear()
             self.terminated = False
+            self._router.forget()
         self._begun = True
         self.response_id = response_id or self.response_id
 
@@ -144,6 +145,7 @@ class Assembler:
         elif before != text:
             slot.pieces[:] = [text]
             slot.size = len(text)
+            slot.held_half = ""
             self.events.append(ArgumentsReplaced(slot.position, before, text))
 
     def tool_whole(self, choice: int, index: int | None, *, whole: bool) -> None:

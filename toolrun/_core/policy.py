@@ -75,15 +75,34 @@ _HELD_REASONS: Final = {
     "max_output_tokens": "length",
     "model_length": "length",
     "model_context_window_exceeded": "length",
+    "incomplete": "length",
+    "continuation": "length",
     "content_filter": "content_filter",
     "content_filtered": "content_filter",
     "safety": "content_filter",
+    **dict.fromkeys(
+        (
+            "recitation",
+            "blocklist",
+            "prohibited_content",
+            "spii",
+            "language",
+            "model_armor",
+            "image_safety",
+            "image_prohibited_content",
+            "image_recitation",
+            "error_toxic",
+        ),
+        "content_filter",
+    ),
     "guardrail_intervened": "content_filter",
     "refusal": "refusal",
 }
 _BROKEN_REASONS: Final = (
     "error", "failed", "failure", "cancelled", "canceled", "abort", "aborted", "network_error", "pause_turn",
-    "malformed_function_call", "malformed_tool_use", "unexpected_tool_call", "insufficient_system_resource",
+    "malformed_function_call", "malformed_tool_use", "malformed_model_output", "malformed_response",
+    "missing_thought_signature", "unexpected_tool_call", "insufficient_system_resource", "timeout", "error_limit",
+    "user_cancel",
 )  # fmt: skip
 
 REASONS: Final[dict[str, Evidence]] = {

@@ -48,7 +48,14 @@ class Router:
         self.slots: list[Slot] = []
         self.at: dict[Place, Slot] = {}
         self._by_id: dict[tuple[int, str], Slot] = {}
+        self._used: set[tuple[int, str]] = set()
         self.recent: dict[int, Slot] = {}
+
+    def forget(self) -> None:
+        """Another response begins: its ids and indexes are its own."""
+        self.at.clear()
+        self._by_id.clear()
+        self.recent.clear()
 
     def known(self, choice: int, id: str | None) -> Slot | None:
         """The newest call with this id."""
@@ -145,7 +152,8 @@ class Router:
             return self._overflow(choice, index)
         slot = Slot(len(self.slots), choice, index)
         if id is not None:
-            slot.synthetic_id = (choice, id) in self._by_id
+            slot.synthetic_id = (choice, id) in self._used
+            self._used.add((choice, id))
             slot.wire_id = id
             self._by_id[choice, id] = slot
         slot.name = name

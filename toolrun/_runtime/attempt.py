@@ -14,7 +14,7 @@ from toolrun._core.events import AttemptEnded, AttemptStarted
 from toolrun._core.exceptions import TryAgain
 from toolrun._core.outcomes import Failed, OutcomeBase, TimedOut
 from toolrun._core.retry import TRY_AGAIN
-from toolrun.executors import propagate
+from toolrun.executors._attempt import propagate
 
 if TYPE_CHECKING:
     from tenacity import RetryCallState

@@ -24,7 +24,7 @@ from toolrun._runtime.pool import run_pool
 from toolrun._runtime.reading import read
 from toolrun._runtime.turn import Turn
 from toolrun._stream import StreamFinalizer, kind_of
-from toolrun.executors import ending, propagate
+from toolrun.executors._attempt import ending, propagate
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

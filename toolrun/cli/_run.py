@@ -78,7 +78,7 @@ async def _run_all(
 
 async def _show(run: RunStream, view: View) -> Turn:
     """Follow a run to its end, or show how far it came when it is cancelled."""
-    failure: Exception | None = None
+    failure: Exception | KeyboardInterrupt | None = None
     try:
         with view:
             try:
@@ -99,7 +99,7 @@ async def _show(run: RunStream, view: View) -> Turn:
     return run.turn
 
 
-async def _follow(run: RunStream, view: View) -> Exception | None:
+async def _follow(run: RunStream, view: View) -> Exception | KeyboardInterrupt | None:
     """Show every event; what the showing itself raises is handed over, since a task group would wrap it."""
     async with run:
         try:
@@ -109,7 +109,7 @@ async def _follow(run: RunStream, view: View) -> Exception | None:
                     view.changed(row)
         except UnknownWire:
             return None  # the check of the source says it, with the line
-        except Exception as error:  # noqa: BLE001  # raised by the caller
+        except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001  # raised by the caller
             return error
     return None
 

@@ -1,7 +1,6 @@
 """Executors in this process: in the event loop, and in worker threads."""
 
-from toolrun.executors._attempt import ending, propagate
 from toolrun.executors.inline import InlineExecutor
 from toolrun.executors.thread import ThreadExecutor
 
-__all__ = ["InlineExecutor", "ThreadExecutor", "ending", "propagate"]
+__all__ = ["InlineExecutor", "ThreadExecutor"]

@@ -52,14 +52,15 @@ class AnthropicMessages:
     def assistant_messages(self, response: Response, calls: Sequence[ToolCall]) -> list[JsonObject]:
         """One assistant message: every block as it came, in order, signatures included.
 
-        Empty text blocks are left out: the API refuses them.
+        Blank text blocks are left out: the API refuses them.
         """
         by_position = {call.position: call for call in calls}
         content: list[object] = []
         for part in response.parts:
             if part.position is None:
-                if part.data.get("type") != "text" or part.data.get("text"):
-                    content.append(part.data)
+                data = {"type": _type_of(part.data), **part.data}
+                if data["type"] != "text" or str(data.get("text", "")).strip():
+                    content.append(data)
             elif call := by_position.get(part.position):
                 content.append(_history_call(call))
         return [{"role": "assistant", "content": content}] if content else []
@@ -82,6 +83,11 @@ class AnthropicMessages:
     def continues(self, finish_reason: str | None) -> bool:
         """A paused turn goes on when it is sent back as it is."""
         return finish_reason == "pause_turn"
+
+
+def _type_of(data: JsonObject) -> str:
+    """The type of a block whose start never came, by what grew in it."""
+    return "thinking" if "thinking" in data else "text"
 
 
 def _history_call(call: ToolCall) -> JsonObject:

@@ -7,9 +7,8 @@ keep it. Inside are events of `anthropic-messages`, or of Nova, which have the s
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Final, Protocol, cast
+from typing import TYPE_CHECKING, Final
 
-from toolrun._core.seams import Sink
 from toolrun.wires._bedrock import blob, report_exception
 from toolrun.wires._reading import fields
 from toolrun.wires.anthropic_messages import AnthropicMessages
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     from toolrun._core.calls import ToolCall
     from toolrun._core.records import JsonObject
     from toolrun._core.response import Response
-    from toolrun._core.seams import Decode, ToolResult, Wire
+    from toolrun._core.seams import Decode, Sink, ToolResult, Wire
 
 _CHUNK: Final = "chunk"
 _BYTES: Final = "bytes"
@@ -75,17 +74,11 @@ def _made_for(calls: Sequence[ToolCall]) -> Wire:
     return _NOVA if any(CALL in call.extra for call in calls) else _CLAUDE
 
 
-class _LossySink(Sink, Protocol):
-    """A sink that can be told of a lost event, after which nothing is whole; the assembler is one."""
-
-    def lose(self, message: str) -> None: ...
-
-
 class _Decoder:
     """Reads the events of one response."""
 
     def __init__(self, sink: Sink) -> None:
-        self._sink = cast("_LossySink", sink)
+        self._sink = sink
         self._decode: Decode | None = None
         self._puzzled = False
 
