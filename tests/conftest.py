@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+collect_ignore = ["typing"]
+"""Checked by type checkers, never run."""
+
 
 @pytest.fixture(params=["asyncio", "trio"])
 def anyio_backend(request: pytest.FixtureRequest) -> str:
