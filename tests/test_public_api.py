@@ -38,7 +38,20 @@ PUBLIC = {
     "toolrun.abc": SEAMS,
     "toolrun.executors": ["InlineExecutor", "ThreadExecutor"],
     "toolrun.repairs": ["lossless", "outer_noise", "trailing_comma"],
-    "toolrun.wires": ["WIRES", "AnthropicMessages", "OpenAIChat", "get_wire", "recognise"],
+    "toolrun.wires": [
+        "WIRES",
+        "AnthropicMessages",
+        "BedrockConverse",
+        "BedrockInvoke",
+        "CohereV2",
+        "Gemini",
+        "Mistral",
+        "Ollama",
+        "OpenAIChat",
+        "OpenAIResponses",
+        "get_wire",
+        "recognise",
+    ],
 }
 
 OBJECTS = {

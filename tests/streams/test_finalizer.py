@@ -273,11 +273,11 @@ def test_auto(events: Any, name: str) -> None:
 def test_auto_knows_none() -> None:
     """If no event is known, each is told; `finalize` says that the wire must be named."""
     finalizer = StreamFinalizer()
-    assert list(finalizer.feed({"candidates": []})) == []
+    assert list(finalizer.feed({"frames": []})) == []
     assert [item.code for item in finalizer.close()] == ["unknown_wire"]
     assert finalizer.calls == ()
     with pytest.raises(UnknownWire, match="name the wire"):
-        finalize([{"candidates": []}])
+        finalize([{"frames": []}])
 
 
 def test_auto_with_many_unknown_events() -> None:

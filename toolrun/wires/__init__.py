@@ -9,16 +9,49 @@ from typing import TYPE_CHECKING, Final
 
 from toolrun._core.exceptions import UnknownWire
 from toolrun.wires.anthropic_messages import AnthropicMessages
+from toolrun.wires.bedrock_converse import BedrockConverse
+from toolrun.wires.bedrock_invoke import BedrockInvoke
+from toolrun.wires.cohere_v2 import CohereV2
+from toolrun.wires.gemini import Gemini
+from toolrun.wires.mistral import Mistral
+from toolrun.wires.ollama import Ollama
 from toolrun.wires.openai_chat import OpenAIChat
+from toolrun.wires.openai_responses import OpenAIResponses
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from toolrun._core.seams import Wire
 
-__all__ = ["WIRES", "AnthropicMessages", "OpenAIChat", "get_wire", "recognise"]
+__all__ = [
+    "WIRES",
+    "AnthropicMessages",
+    "BedrockConverse",
+    "BedrockInvoke",
+    "CohereV2",
+    "Gemini",
+    "Mistral",
+    "Ollama",
+    "OpenAIChat",
+    "OpenAIResponses",
+    "get_wire",
+    "recognise",
+]
 
-WIRES: Final[dict[str, Wire]] = {wire.name: wire for wire in (OpenAIChat(), AnthropicMessages())}
+WIRES: Final[dict[str, Wire]] = {
+    wire.name: wire
+    for wire in (
+        Mistral(),  # before the wire that it resembles: it claims only what is unmistakably its own
+        OpenAIChat(),
+        OpenAIResponses(),
+        AnthropicMessages(),
+        Gemini(),
+        BedrockConverse(),
+        BedrockInvoke(),
+        CohereV2(),
+        Ollama(),
+    )
+}
 """The built-in wires, in the order in which `wire="auto"` asks them."""
 
 
