@@ -2,6 +2,6 @@
 
 from toolrun._stream.finalizer import EndOfStream, StreamFinalizer
 from toolrun._stream.oneshot import afinalize, finalize
-from toolrun._stream.sources import SourceKind, close_source, kind_of
+from toolrun._stream.sources import SourceKind, kind_of
 
-__all__ = ["EndOfStream", "SourceKind", "StreamFinalizer", "afinalize", "close_source", "finalize", "kind_of"]
+__all__ = ["EndOfStream", "SourceKind", "StreamFinalizer", "afinalize", "finalize", "kind_of"]

@@ -56,9 +56,3 @@ def closer_of(source: object) -> Callable[[], Awaitable[object] | object] | None
             return cast("Callable[[], Awaitable[object] | object]", method)
     return None
 
-
-def close_source(source: object) -> None:
-    """Close a source that is read without an event loop; one that closes asynchronously is left open."""
-    method = getattr(source, "close", None)
-    if callable(method) and not inspect.iscoroutinefunction(method):
-        method()
