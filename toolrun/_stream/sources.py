@@ -55,4 +55,3 @@ def closer_of(source: object) -> Callable[[], Awaitable[object] | object] | None
         if callable(method):
             return cast("Callable[[], Awaitable[object] | object]", method)
     return None
-
