@@ -383,7 +383,7 @@ def test_siblings_and_their_arguments_are_safe_from_hooks():
         request.siblings[0].extra["x"] = 1
 
     registry = make_registry()
-    flow = call_flow(call, registry=registry, chain=(bind(vandal),), budget=RepairBudget(), siblings=(other,))
+    flow = call_flow(call, registry=registry, chain=(bind(vandal),), budget=RepairBudget(), calls=(call, other))
     step = next(flow)
     step.binding.hook(step.request)
     flow.close()

@@ -110,7 +110,7 @@ def call_flow(
     registry: ToolRegistry,
     chain: tuple[HookBinding, ...],
     budget: RepairBudget,
-    siblings: tuple[ToolCall, ...] = (),
+    calls: tuple[ToolCall, ...] = (),
 ) -> Flow:
     """Take one client call from the stream to its outcome.
 
@@ -119,7 +119,7 @@ def call_flow(
         registry: The tools.
         chain: The repair hooks, in the order of asking.
         budget: What repair may cost.
-        siblings: The other client calls of the response.
+        calls: The client calls of the response, this one among them.
     """
     if call.status is CallStatus.OK and not call.executable:
         return NotExecuted(call=call, code=call.code, message=results.refusal_text(call.code or ""))
@@ -134,7 +134,7 @@ def call_flow(
         if binding is None or len(asked) >= budget.hooks or (left is not None and left <= 0):
             return _refused(call, finding, records)
         asked.add((id(binding), finding.fault))
-        request = _request(call, candidate, finding, registry, records, len(asked), left, siblings, binding)
+        request = _request(call, candidate, finding, registry, records, len(asked), left, calls, binding)
         answer: HookAnswer = yield AskRepair(binding, request)
         seconds += answer.seconds
         if answer.decision is None and answer.failure is None:
@@ -254,7 +254,7 @@ def _request(
     records: list[RepairRecord],
     attempt: int,
     left: float | None,
-    siblings: tuple[ToolCall, ...],
+    calls: tuple[ToolCall, ...],
     binding: HookBinding,
 ) -> RepairRequest:
     definition = finding.tool.definition if finding.tool else None
@@ -277,7 +277,7 @@ def _request(
         candidates=call.name_readings if len(call.name_readings) > 1 else (),
         attempt=attempt,
         seconds_left=left,
-        siblings=tuple(_copied(sibling, binding) for sibling in siblings),
+        siblings=tuple(_copied(other, binding) for other in calls if other.position != call.position),
     )
 
 

@@ -151,14 +151,13 @@ class TurnSession:
 
         The same call given twice (id, name and arguments) runs once; both are answered with what came of it.
         """
-        mine = [call for call in calls if call.choice == 0 and not call.provider_executed]
+        mine = tuple(call for call in calls if call.choice == 0 and not call.provider_executed)
         first: dict[tuple[str, str | None, str], ToolCall] = {}
         for call in mine:
             first.setdefault((call.id, call.name, call.raw_arguments), call)
 
         async def work(call: ToolCall) -> None:
-            siblings = tuple(other for other in mine if other is not call)
-            self._complete(call, await self._outcome(call, siblings, chain))
+            self._complete(call, await self._outcome(call, mine, chain))
 
         await run_pool(list(first.values()), work, workers=self._settings.max_concurrency)
         for call in mine:
@@ -170,17 +169,17 @@ class TurnSession:
         self._outcomes[call.position] = outcome
         self._tell(CallCompleted(call.position, outcome))
 
-    async def _outcome(self, call: ToolCall, siblings: tuple[ToolCall, ...], chain: tuple[HookBinding, ...]) -> Outcome:
+    async def _outcome(self, call: ToolCall, calls: tuple[ToolCall, ...], chain: tuple[HookBinding, ...]) -> Outcome:
         try:
-            return await self._drive(call, siblings, chain)
+            return await self._drive(call, calls, chain)
         except Exception as error:  # noqa: BLE001  # a fault in here, or in a seam, costs one call
             started = call.position in self._started
             message = results.error_text(error, may_have_run=started)
             return Failed(call=call, error=error, code="internal", message=message, started=started)
 
-    async def _drive(self, call: ToolCall, siblings: tuple[ToolCall, ...], chain: tuple[HookBinding, ...]) -> Outcome:
+    async def _drive(self, call: ToolCall, calls: tuple[ToolCall, ...], chain: tuple[HookBinding, ...]) -> Outcome:
         settings = self._settings
-        flow = call_flow(call, registry=settings.registry, chain=chain, budget=settings.budget, siblings=siblings)
+        flow = call_flow(call, registry=settings.registry, chain=chain, budget=settings.budget, calls=calls)
         try:
             step = next(flow)
             while True:
