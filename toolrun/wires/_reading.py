@@ -10,7 +10,6 @@ from toolrun._core.json_text import dump_once
 if TYPE_CHECKING:
     from toolrun._core.records import JsonObject
 
-_LONGEST_INDEX = 20
 _NOTHING: Mapping[str, object] = {}
 
 
@@ -59,7 +58,7 @@ def as_index(value: object) -> int | None:
         return None
     if isinstance(value, int):
         return value
-    if isinstance(value, str) and value.strip().isdecimal() and len(value) < _LONGEST_INDEX:
+    if isinstance(value, str) and value.strip().isdecimal():
         return int(value)
     return None
 
