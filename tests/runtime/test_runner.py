@@ -638,3 +638,20 @@ async def test_hooks_and_tools_registered_later_count():
 
     assert statuses(before) == [("refused", "unknown_tool")]
     assert after.outcomes[0].value == 1
+
+
+async def test_calls_without_ids_are_never_taken_for_one():
+    """Two turns that gave no ids may make the same synthetic one; both calls run."""
+    registry = ToolRegistry()
+    ran: list[int] = []
+
+    @registry.tool
+    async def pay(n: int) -> int:
+        ran.append(n)
+        return n
+
+    call = {"type": "function", "function": {"name": "pay", "arguments": '{"n": 1}'}}
+    turn = {"choices": [{"message": {"tool_calls": [call]}, "finish_reason": "tool_calls"}]}
+    await Runner(registry).execute((*finalize(turn), *finalize(turn)))
+
+    assert ran == [1, 1]

@@ -149,12 +149,13 @@ class TurnSession:
     async def _run(self, calls: Sequence[ToolCall], chain: tuple[HookBinding, ...]) -> None:
         """Every client call of choice 0 gets its outcome; those of other choices and of the provider have none.
 
-        The same call given twice (id, name and arguments) runs once; both are answered with what came of it.
+        The same call given twice (the provider's id, name and arguments) runs once; both are answered with what
+        came of it. Without an id of the provider's, nothing tells a repetition from a second call.
         """
         mine = tuple(call for call in calls if call.choice == 0 and not call.provider_executed)
-        first: dict[tuple[str, str | None, str], ToolCall] = {}
+        first: dict[object, ToolCall] = {}
         for call in mine:
-            first.setdefault((call.id, call.name, call.raw_arguments), call)
+            first.setdefault(_identity(call), call)
 
         async def work(call: ToolCall) -> None:
             self._complete(call, await self._outcome(call, mine, chain))
@@ -162,7 +163,7 @@ class TurnSession:
         await run_pool(list(first.values()), work, workers=self._settings.max_concurrency)
         for call in mine:
             if call.position not in self._outcomes:
-                same = first[call.id, call.name, call.raw_arguments]
+                same = first[_identity(call)]
                 self._complete(call, replace(self._outcomes[same.position], call=call))
 
     def _complete(self, call: ToolCall, outcome: Outcome) -> None:
@@ -250,6 +251,10 @@ class TurnSession:
     def _tell(self, event: Event) -> None:
         if self._emit is not None:
             self._emit(event)
+
+
+def _identity(call: ToolCall) -> object:
+    return call.position if call.synthetic_id else (call.id, call.name, call.raw_arguments)
 
 
 async def _call_hook(binding: HookBinding, request: RepairRequest) -> Any:
