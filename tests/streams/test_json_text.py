@@ -353,3 +353,12 @@ def test_complete_containers(text: str) -> None:
 def test_join_surrogates(pieces: list[str], expected: str) -> None:
     """Halves that belong together become one character; a lone half stays what it is."""
     assert join_surrogates("".join(pieces)) == expected
+
+
+@pytest.mark.parametrize("text", ['{"a": 1}], [{"b": 2}', "]" * 73 + "[" * 73, '{"a": [' + "[], " * 130 + "[]]}], [1"])
+def test_text_that_closes_more_than_it_opened_is_no_object(text: str) -> None:
+    """The limit of depth is measured inside other arrays, which a text cannot close."""
+    for padded in (text, text + " " * 3, text + '{"deep": ' + "[" * 200):
+        parsed = parse_object(padded)
+        assert isinstance(parsed, ArgumentIssue)
+        assert parsed.code in ("syntax", "truncated")

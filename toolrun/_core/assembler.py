@@ -44,7 +44,6 @@ class Assembler:
         self._deltas = deltas
         self._router = Router(make_id, self._opened, self._overflowed)
         self._at = self._router.at
-        self._recent = self._router.recent
         self._blocks: dict[tuple[int, BlockKey], Block] = {}
         self._parts: list[Block | Slot] = []
         self._texts: list[str] = []
@@ -73,27 +72,33 @@ class Assembler:
         self._begun = True
         self.response_id = response_id or self.response_id
 
+    def tool_text(self, choice: int, index: int | None, text: str) -> bool:
+        """More argument text for the call at that index, None for the last one; False, and nothing done, without one."""
+        at = self._at
+        slot = at.get((choice, index) if choice else index)
+        if slot is None:
+            return False
+        at[(choice, None) if choice else None] = slot
+        size = len(text)
+        if size == slot.size and (not size or self._is_resend(slot, text)):
+            return True
+        slot.size = total = slot.size + size
+        if total > MAX_CHARACTERS:
+            slot.dropped += size
+            return True
+        slot.pieces.append(text)
+        if self._deltas and text:
+            if slot.held_half or text[-1] >= "\ud800":
+                text = slot.hold_surrogate(text)
+            if text:
+                self.events.append(CallDelta(slot.position, text))
+        return True
+
     def tool_delta(self, choice: int, index: int | None, id: str | None, name: str | None, text: str) -> None:
         """A piece of a call: any of an id, a name and argument text."""
-        slot = self._at.get((choice, index) if choice else index)
-        if slot is None or id or name:
-            slot = self._router.route(choice, index, _present(id), name or None, text)
-        else:
-            self._recent[choice] = slot
-        if text:
-            size = len(text)
-            if size == slot.size and self._is_resend(slot, text):
-                return
-            slot.size += size
-            if slot.size > MAX_CHARACTERS:
-                slot.dropped += size
-                return
-            slot.pieces.append(text)
-            if self._deltas:
-                if slot.held_half or "\ud800" <= text[-1] <= "\udbff":
-                    text = slot.hold_surrogate(text)
-                if text:
-                    self.events.append(CallDelta(slot.position, text))
+        if id or name or not self.tool_text(choice, index, text):
+            self._router.route(choice, index, _present(id), name or None, text)
+            self.tool_text(choice, None, text)
 
     def tool_open(
         self,
@@ -123,19 +128,19 @@ class Assembler:
 
     def tool_extra(self, choice: int, extra: Mapping[str, object]) -> None:
         """More that the provider put on the call that was written to last."""
-        slot = self._recent.get(choice)
+        slot = self._at.get(place(choice, None))
         if slot is not None:
             slot.extra.update(extra)
 
     def tool_is_custom(self, choice: int) -> None:
         """The call that was written to last takes free text, which has no end of its own."""
-        slot = self._recent.get(choice)
+        slot = self._at.get(place(choice, None))
         if slot is not None:
             slot.kind = "custom"
 
     def tool_replace(self, choice: int, index: int | None, text: str) -> None:
         """The wire's own final copy of a call's arguments; it wins over the deltas."""
-        slot = self._at.get(place(choice, index))
+        slot = None if index is None else self._at.get(place(choice, index))
         if slot is None:
             self.orphan(choice, text)
             return
@@ -150,13 +155,13 @@ class Assembler:
 
     def tool_whole(self, choice: int, index: int | None, *, whole: bool) -> None:
         """Whether a call is whole by the wire's own structure; one that is not is incomplete, whatever the finish."""
-        slot = self._at.get(place(choice, index))
+        slot = None if index is None else self._at.get(place(choice, index))
         if slot is not None:
             slot.cut = not whole
 
     def has_call(self, choice: int, index: int | None) -> bool:
         """Tell whether a call is known at that index."""
-        return place(choice, index) in self._at
+        return index is not None and place(choice, index) in self._at
 
     def orphan(self, choice: int, text: str) -> None:
         """Argument text that belongs to no call. A blank call beside it may have lost its arguments."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 import jiter
 
@@ -20,10 +20,17 @@ if TYPE_CHECKING:
 MAX_DEPTH: Final = 128
 """Containers inside containers; the deepest schema seen in practice is under 20."""
 
+_PARSER_DEPTH: Final = 201
+"""Containers that jiter reads inside each other."""
+
 MAX_CHARACTERS: Final = 16_000_000
 """One call's argument text. A model that writes more is looping: the longest recorded call has 0.1 % of it."""
 
 EXCERPT_CHARACTERS: Final = 24
+
+_TOO_DEEP: Final = object()
+_OPENING: Final = b"[" * (_PARSER_DEPTH - MAX_DEPTH)
+_CLOSING: Final = b"]" * len(_OPENING)
 
 _PLACE: Final = re.compile(r" at line (\d+) column (\d+)$")
 _CODES: Final = (
@@ -62,15 +69,17 @@ def parse_object(text: str) -> JsonObject | ArgumentIssue:
         data = text.encode()
     except UnicodeEncodeError as error:
         return _issue(text, "lone_surrogate", "half of a surrogate pair stands alone", error.start)
+    # Counting brackets is a cheap upper bound; most texts have too few to be too deep.
+    may_be_deep = data.count(b"{") + data.count(b"[") > MAX_DEPTH
     try:
-        value: object = jiter.from_json(data, catch_duplicate_keys=True, allow_inf_nan=False)
+        value = _parse_shallow(data) if may_be_deep else _parse(data)
     except ValueError as error:
         return _from_jiter(text, data, str(error))
+    if value is _TOO_DEEP:
+        return _issue(text, "too_deep", f"more than {MAX_DEPTH} containers inside each other", 0)
     if not isinstance(value, dict):
         kind = "null" if value is None else type(value).__name__
         return _issue(text, "not_object", f"the arguments are {kind}, not an object", 0)
-    if _too_deep(text, value):
-        return _issue(text, "too_deep", f"more than {MAX_DEPTH} containers inside each other", 0)
     if _may_overflow(data) and (overflow := _infinite_path(value)) is not None:
         return _issue(text, "number_out_of_range", f"the number at {overflow} is too large for a double", 0)
     return value
@@ -155,23 +164,23 @@ def _issue(text: str, code: str, message: str, offset: int) -> ArgumentIssue:
     return ArgumentIssue(code, message, "", offset, line, column, text[start : start + EXCERPT_CHARACTERS])
 
 
-def _too_deep(text: str, value: object) -> bool:
-    # Counting brackets is a cheap upper bound; the walk happens only for texts that could be too deep.
-    if text.count("{") + text.count("[") <= MAX_DEPTH:
-        return False
-    level: list[object] = [value]
-    depth = 0
-    while level:
-        depth += 1
-        if depth > MAX_DEPTH:
-            return True
-        level = [
-            child
-            for parent in level
-            for child in (parent.values() if isinstance(parent, dict) else parent if isinstance(parent, list) else ())
-            if isinstance(child, dict | list)
-        ]
-    return False
+def _parse(data: bytes) -> object:
+    return jiter.from_json(data, catch_duplicate_keys=True, allow_inf_nan=False)
+
+
+def _parse_shallow(data: bytes) -> object:
+    """Parse with the parser's own limit of depth at ours: inside so many arrays, no more than `MAX_DEPTH` is left.
+
+    Walking the value would cost as much as parsing it.
+    """
+    try:
+        value = _parse(_OPENING + data + _CLOSING)
+        for _ in _OPENING:
+            (value,) = cast("list[object]", value)
+    except ValueError:
+        _parse(data)  # what is not JSON raises here, with its own place
+        return _TOO_DEEP
+    return value
 
 
 def _may_overflow(data: bytes) -> bool:

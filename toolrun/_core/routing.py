@@ -22,11 +22,11 @@ MAX_CALLS: Final = 1_000
 """Calls of one response; those after it are merged into the last one, which never runs."""
 
 Place: TypeAlias = int | tuple[int, int | None] | None
-"""An index of choice 0 as it is, for speed; else the choice and the index."""
+"""An index of choice 0 as it is, for speed; else the choice and the index. Without an index: the last call."""
 
 
 def place(choice: int, index: int | None) -> Place:
-    """Where a call with an index is found."""
+    """Where a call with an index is found; with None, the one that was written to last."""
     return (choice, index) if choice else index
 
 
@@ -49,13 +49,11 @@ class Router:
         self.at: dict[Place, Slot] = {}
         self._by_id: dict[tuple[int, str], Slot] = {}
         self._used: set[tuple[int, str]] = set()
-        self.recent: dict[int, Slot] = {}
 
     def forget(self) -> None:
         """Another response begins: its ids and indexes are its own."""
         self.at.clear()
         self._by_id.clear()
-        self.recent.clear()
 
     def known(self, choice: int, id: str | None) -> Slot | None:
         """The newest call with this id."""
@@ -75,7 +73,7 @@ class Router:
         if index is None:
             return self._without_index(choice, id, name, text)
         if at is None:
-            recent = self.recent.get(choice)
+            recent = self.at.get(place(choice, None))
             if recent is not None and self._continues_indexless(recent, id, name, text):
                 return self._continue(recent, index, id, name)
             return self.open(choice, index, id, name)
@@ -87,7 +85,7 @@ class Router:
 
     def _without_index(self, choice: int, id: str | None, name: str | None, text: str) -> Slot:
         """No index: a new id starts a call; with no id, a name does; anything else continues the last one."""
-        recent = self.recent.get(choice)
+        recent = self.at.get(place(choice, None))
         if recent is None:
             return self.open(choice, None, id, name)
         if id is not None:
@@ -141,7 +139,7 @@ class Router:
                 slot.wire_id = id
         if name is not None:
             self._set_name(slot, name)
-        self.recent[slot.choice] = slot
+        self.at[place(slot.choice, None)] = slot
         return slot
 
     def open(
@@ -162,7 +160,7 @@ class Router:
         slot.shown_id = self._make_id(slot.position) if id is None or slot.synthetic_id else id
         self.slots.append(slot)
         if not provider_executed:  # what comes without an index continues a call of the client
-            self.recent[choice] = slot
+            self.at[place(choice, None)] = slot
         if index is not None:
             self.at[place(choice, index)] = slot
         self._opened(slot)
@@ -173,7 +171,7 @@ class Router:
         if not slot.dropped:
             self._overflowed(slot)
         slot.dropped += 1
-        self.recent[choice] = slot
+        self.at[place(choice, None)] = slot
         if index is not None:
             self.at[place(choice, index)] = slot
         return slot

@@ -17,12 +17,16 @@ if TYPE_CHECKING:
 Decode: TypeAlias = Callable[[object], None]
 """Reads one decoded event, a mapping or an SDK's object, and tells a sink what is in it."""
 
+ReadPiece: TypeAlias = Callable[[object], bool]
+"""Reads an event that is nothing but argument text for a call that is known; False, and nothing done, for any other."""
+
 
 class Sink(Protocol):
     """What a wire writes to: calls on methods, no objects. Each method is documented on the assembler."""
 
     def begin(self, response_id: str | None) -> None: ...
     def tool_delta(self, choice: int, index: int | None, id: str | None, name: str | None, text: str) -> None: ...
+    def tool_text(self, choice: int, index: int | None, text: str) -> bool: ...
     def tool_open(
         self,
         choice: int,
@@ -72,6 +76,9 @@ class Wire(Protocol):
 
     A wire holds no state of a stream; `decoder` makes what does. It never raises on what a
     provider sent: what it cannot read it tells the sink with `diagnose`.
+
+    A wire may also have `piece_reader(sink) -> ReadPiece`: nearly every event of a long call is one piece of text,
+    and a reader that asks for no more than that halves the cost. Every other event goes to the decoder.
     """
 
     @property

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 from toolrun._core.assembler import Assembler
 from toolrun._core.exceptions import FinalizerClosed, UnknownWire
 from toolrun._core.policy import FinishPolicy
-from toolrun._stream.framing import DONE, Framer, decode_payload
+from toolrun._stream.framing import DONE, Frame, Framer, decode_payload
 from toolrun.wires import get_wire, recognise
 from toolrun.wires._reading import error_message, fields
 
@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from toolrun._core.calls import ToolCall
     from toolrun._core.events import StreamEvent
     from toolrun._core.response import Response
-    from toolrun._core.seams import Decode, Wire
-    from toolrun._stream.framing import Frame
+    from toolrun._core.seams import Decode, ReadPiece, Wire
 
 EndOfStream: TypeAlias = Literal["auto", "normal", "eof", "error"]
 """How the source ended: `normal` after the protocol's terminator, `eof` without it, `error` if it raised."""
@@ -73,7 +72,8 @@ class StreamFinalizer:
         self._assembler = Assembler(self._make_id, deltas=deltas)
         self._framer: Framer | None = None
         self._wire: Wire | None = None
-        self._decode: Decode | None = None
+        self._decode: Decode = self._await_wire
+        self._read_piece: ReadPiece = _reads_nothing
         self._waiting: list[object] = []
         self._calls: tuple[ToolCall, ...] = ()
         self._strange = False
@@ -125,19 +125,18 @@ class StreamFinalizer:
         """
         if self._closed:
             raise FinalizerClosed("this finalizer is closed; make a new StreamFinalizer for each response")
+        assembler = self._assembler
         try:
-            if type(event) is dict and self._decode is not None and "data" not in event:
-                self._decode(event)
-            elif isinstance(event, _RAW):
-                self._feed_raw(event)
-            else:
-                self._feed_event(event)
+            if not self._read_piece(event):
+                if isinstance(event, _RAW):
+                    self._feed_raw(event)
+                else:
+                    self._feed_event(event)
         except Exception as error:  # noqa: BLE001  # a hostile event must not disturb its siblings
             self._unreadable(event, error)
-        events = self._assembler.events
-        if not events:
+        if not assembler.events:
             return ()
-        self._assembler.events = []
+        events, assembler.events = assembler.events, []
         return events
 
     def close(self, end: EndOfStream = "auto") -> Sequence[StreamEvent]:
@@ -153,8 +152,8 @@ class StreamFinalizer:
         if self._closed:
             return ()
         if self._framer is not None:
-            for frame in self._framer.close():
-                self._feed_frame(frame)
+            for payload in self._framer.close():
+                self._feed_payload(payload)
         self._closed = True
         for event in self._waiting:
             self._assembler.diagnose("unknown_wire", f"no wire knows this event: {_described(event)}")
@@ -172,19 +171,22 @@ class StreamFinalizer:
         if self._framer is None:
             self._framer = Framer()
         data = chunk.encode(errors="surrogatepass") if isinstance(chunk, str) else bytes(chunk)
-        for frame in self._framer.feed(data):
-            self._feed_frame(frame)
+        for payload in self._framer.feed(data):
+            if not self._read_piece(payload):
+                self._feed_payload(payload)
 
-    def _feed_frame(self, frame: Frame) -> None:
-        if frame.value is DONE:
+    def _feed_payload(self, payload: object) -> None:
+        if not isinstance(payload, Frame):
+            self._feed_event(payload)
+        elif payload.value is DONE:
             self._assembler.terminate()
-        elif frame.unreadable is not None:
-            self._lose(frame.unreadable, frame.line, last=frame.last)
-        elif isinstance(frame.value, list):
-            for event in frame.value:
+        elif payload.unreadable is not None:
+            self._lose(payload.unreadable, payload.line, last=payload.last)
+        elif isinstance(payload.value, list):
+            for event in payload.value:
                 self._feed_event(event)
         else:
-            self._feed_event(_named(frame.value, frame.event))
+            self._feed_event(_named(payload.value, payload.event))
 
     def _lose(self, text: str, line: int | None, *, last: bool = False) -> None:
         """A payload that cannot be read. If it began like an event, argument text is gone with it.
@@ -200,13 +202,11 @@ class StreamFinalizer:
 
     def _feed_event(self, event: object) -> None:
         try:
+            if self._read_piece(event):
+                return
             if type(event) is not dict or "data" in event:
                 event = self._open_envelope(event)
-            if event is None:
-                return
-            if self._decode is None:
-                self._await_wire(event)
-            else:
+            if event is not None:
                 self._decode(event)
         except Exception as error:  # noqa: BLE001  # as in `feed`, which is this without the detours
             self._unreadable(event, error)
@@ -256,11 +256,20 @@ class StreamFinalizer:
     def _use(self, wire: Wire) -> None:
         self._wire = wire
         self._decode = wire.decoder(self._assembler)
+        self._read_piece = getattr(wire, "piece_reader", _no_reader)(self._assembler)
 
     def _make_id(self, position: int) -> str:
         turn = self._turn_id if self._turn_id is not None else self._assembler.response_id or ""
         digest = sha256(f"{self._run_id}\0{turn}\0{position}".encode(errors="surrogatepass")).hexdigest()
         return self._wire.synthetic_id(digest) if self._wire else f"call_{digest[:24]}"
+
+
+def _reads_nothing(event: object) -> bool:  # noqa: ARG001  # the signature of every reader
+    return False
+
+
+def _no_reader(sink: object) -> ReadPiece:  # noqa: ARG001  # as above
+    return _reads_nothing
 
 
 def _named(value: object, event: str | None) -> object:

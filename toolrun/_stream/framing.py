@@ -24,7 +24,7 @@ DONE: Final = "[DONE]"
 
 
 class Frame(NamedTuple):
-    """One decoded payload, or what could not be decoded.
+    """A payload about which more is to be said than its value; or what could not be decoded.
 
     `line` counts from 1 and is where the payload ends. `event` is the name on an SSE `event:` line.
     `unreadable` holds the payload's text if it is not JSON; `value` is None then. `last` is True for a payload
@@ -39,7 +39,10 @@ class Frame(NamedTuple):
 
 
 class Framer:
-    """Fed with pieces of a byte stream; gives the payloads that are complete."""
+    """Fed with pieces of a byte stream; gives the payloads that are complete.
+
+    A payload without a name is given as its decoded value; anything else as a `Frame`.
+    """
 
     def __init__(self) -> None:
         self._pieces: list[bytes] = []
@@ -50,7 +53,7 @@ class Framer:
         self._line = 0
         self._begun = False
 
-    def feed(self, chunk: bytes) -> Iterator[Frame]:
+    def feed(self, chunk: bytes) -> Iterator[object]:
         """Take the next piece, split anywhere: inside a character, a line end or a field."""
         if b"\n" not in chunk and b"\r" not in chunk:
             self._pieces.append(chunk)
@@ -65,19 +68,28 @@ class Framer:
         lines = data.split(b"\n")
         self._pieces = [lines.pop() + held]
         for line in lines:
-            yield from self._take(line)
+            # Nearly every event is one line of data and a blank one: not asking for more halves the cost.
+            if line[:6] == b"data: " and self._begun:
+                self._line += 1
+                self._data.append(line[6:])
+                self._data_line = self._line
+            elif line or self._event or len(self._data) != 1:
+                yield from self._take(line)
+            else:
+                self._line += 1
+                yield _payload(self._data.pop(), self._data_line, None)
 
-    def close(self) -> Iterator[Frame]:
+    def close(self) -> Iterator[object]:
         """Take what is left, as if a line end and a blank line followed."""
         rest = b"".join(self._pieces)
         self._pieces = []
         for line in rest.rstrip(b"\r").split(b"\r") if rest else ():
             yield from self._take(line)
-        for frame in self._dispatch():
-            yield frame._replace(last=True)
+        for payload in self._dispatch():
+            yield _as_last(payload, last=True)
         yield from self._end_document()
 
-    def _take(self, line: bytes) -> Iterator[Frame]:
+    def _take(self, line: bytes) -> Iterator[object]:
         self._line += 1
         if not self._begun:
             line = line.removeprefix(_BOM)
@@ -95,7 +107,7 @@ class Framer:
         else:
             yield from self._other(line)
 
-    def _other(self, line: bytes) -> Iterator[Frame]:
+    def _other(self, line: bytes) -> Iterator[object]:
         name, colon, value = line.partition(b":")
         if name in _FIELDS:
             if name == b"event":
@@ -106,34 +118,34 @@ class Framer:
         elif not name and colon:
             return  # a comment, often a keep-alive
         elif line.lstrip().startswith(_JSON_STARTS):
-            frame = _frame(line, self._line, None)
-            if frame.unreadable is None:
-                yield frame
-            else:
+            payload = _payload(line, self._line, None)
+            if _is_unreadable(payload):
                 self._document.append((self._line, line))
+            else:
+                yield payload
         elif stripped := line.strip():
             text = stripped.decode(errors="replace")
             done = text == DONE
             yield Frame(DONE if done else None, self._line, None, None if done else text)
 
-    def _dispatch(self) -> Iterator[Frame]:
+    def _dispatch(self) -> Iterator[object]:
         data, self._data = self._data, []
         event, self._event = self._event, None
         if data:
-            yield _frame(b"\n".join(data) if len(data) > 1 else data[0], self._data_line, event)
+            yield _payload(b"\n".join(data) if len(data) > 1 else data[0], self._data_line, event)
 
-    def _end_document(self) -> Iterator[Frame]:
+    def _end_document(self) -> Iterator[object]:
         """Lines that did not parse one by one: one document over several lines, or broken lines."""
         lines, self._document = self._document, []
         if not lines:
             return
-        whole = _frame(b"\n".join(line for _, line in lines), self._line, None)
-        if whole.unreadable is None:
+        whole = _payload(b"\n".join(line for _, line in lines), self._line, None)
+        if not _is_unreadable(whole):
             yield whole
             return
         written = [(number, line) for number, line in lines if line.strip()]
         for number, line in written:
-            yield _frame(line, number, None)._replace(last=number == written[-1][0])
+            yield _as_last(_payload(line, number, None), last=number == written[-1][0])
 
 
 def decode_payload(text: str | bytes) -> object | None:
@@ -142,13 +154,29 @@ def decode_payload(text: str | bytes) -> object | None:
     return None if value is _UNREADABLE else value
 
 
-def _frame(payload: bytes, line: int, event: str | None) -> Frame:
-    if payload.strip() == b"[DONE]":
+def _payload(data: bytes, line: int, event: str | None) -> object:
+    try:
+        value = jiter.from_json(data)
+    except ValueError:
+        return _odd_payload(data, line, event)
+    return value if event is None and type(value) is dict else Frame(value, line, event)
+
+
+def _odd_payload(data: bytes, line: int, event: str | None) -> Frame:
+    if data.strip() == b"[DONE]":
         return Frame(DONE, line, event)
-    value = _parse(payload)
+    value = _parse(data)
     if value is _UNREADABLE:
-        return Frame(None, line, event, payload.decode(errors="replace"))
+        return Frame(None, line, event, data.decode(errors="replace"))
     return Frame(value, line, event)
+
+
+def _is_unreadable(payload: object) -> bool:
+    return isinstance(payload, Frame) and payload.unreadable is not None
+
+
+def _as_last(payload: object, *, last: bool) -> object:
+    return payload._replace(last=last) if isinstance(payload, Frame) else payload
 
 
 def _parse(payload: bytes) -> object:

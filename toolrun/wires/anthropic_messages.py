@@ -6,7 +6,7 @@ nothing: a call that was cut before its first byte stops too.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from toolrun.wires._history import history_arguments, history_name
 from toolrun.wires._reading import as_index, as_name, as_text, error_message, fields, items, plain, plain_object
@@ -18,9 +18,11 @@ if TYPE_CHECKING:
     from toolrun._core.events import TextKind
     from toolrun._core.records import JsonObject
     from toolrun._core.response import Response
-    from toolrun._core.seams import Decode, Sink, ToolResult
+    from toolrun._core.seams import Decode, ReadPiece, Sink, ToolResult
 
 _CLIENT_CALL: Final = "tool_use"
+_DELTA: Final = "content_block_delta"
+_PIECE: Final = "input_json_delta"
 _PROVIDER_CALLS: Final = frozenset(("server_tool_use", "mcp_tool_use"))
 _CALL_KEYS: Final = frozenset(("type", "id", "name", "input"))
 _TEXT_DELTAS: Final[dict[str, tuple[str, TextKind | None]]] = {
@@ -44,6 +46,10 @@ class AnthropicMessages:
     def decoder(self, sink: Sink) -> Decode:
         """Make the reader of one response."""
         return _Decoder(sink).decode
+
+    def piece_reader(self, sink: Sink) -> ReadPiece:
+        """Make the quick reader of one response, for decoded events and for the SDK's objects."""
+        return _piece_reader(sink)
 
     def synthetic_id(self, digest: str) -> str:
         """`toolu_` and 24 characters, like the provider's own."""
@@ -97,6 +103,27 @@ def _history_call(call: ToolCall) -> JsonObject:
     return {"type": kind, "id": call.id, "name": name, "input": history_arguments(call), **extra}
 
 
+def _piece_reader(sink: Sink) -> ReadPiece:
+    tool_text = sink.tool_text
+
+    def read_piece(event: Any) -> bool:
+        # Written out for speed: whatever is not exactly one piece fails or is told apart.
+        try:
+            if type(event) is dict:
+                delta = event["delta"]
+                text = delta["partial_json"]
+                ours = event["type"] == _DELTA and delta["type"] == _PIECE
+                return ours and type(text) is str and tool_text(0, event["index"], text)
+            delta = event.delta
+            text = delta.partial_json
+            ours = event.type == _DELTA and delta.type == _PIECE
+            return ours and type(text) is str and tool_text(0, event.index, text)
+        except (AttributeError, KeyError, TypeError):
+            return False
+
+    return read_piece
+
+
 class _Decoder:
     """Reads the events of one response."""
 
@@ -106,7 +133,8 @@ class _Decoder:
     def decode(self, event: object) -> None:
         if type(event) is not dict:
             event = fields(event)
-        handler = _HANDLERS.get(event.get("type"))  # type: ignore[arg-type]  # any key may be looked up
+        kind = event.get("type")
+        handler = _HANDLERS.get(kind) if isinstance(kind, str) else None
         if handler is not None:
             handler(self, event)
 
@@ -133,12 +161,10 @@ class _Decoder:
         delta = event.get("delta")
         told = delta if type(delta) is dict else fields(delta)
         kind = told.get("type")
-        if kind == "input_json_delta":
+        if kind == _PIECE:
             text = told.get("partial_json")
             text = text if type(text) is str else as_text(text)
-            if self._sink.has_call(0, index):
-                self._sink.tool_delta(0, index, None, None, text)
-            elif text:
+            if not self._sink.tool_text(0, index, text) and text:
                 self._sink.orphan(0, text)
         elif kind == "citations_delta":
             self._sink.block_item(0, index, "citations", plain(told.get("citation")))
@@ -194,7 +220,7 @@ class _Decoder:
 
 
 _HANDLERS: Final[dict[str, Callable[[_Decoder, Mapping[str, object]], None]]] = {
-    "content_block_delta": _Decoder.block_delta,
+    _DELTA: _Decoder.block_delta,
     "content_block_start": _Decoder.block_start,
     "message_start": _Decoder.message_start,
     "message_delta": _Decoder.message_delta,

@@ -6,7 +6,7 @@ helper, legacy `function_call`s, and tools that the provider ran itself (`execut
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from toolrun.wires._history import history_name, history_text
 from toolrun.wires._reading import as_index, as_name, as_text, error_message, fields, items, plain, plain_object
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from toolrun._core.events import TextKind
     from toolrun._core.records import JsonObject
     from toolrun._core.response import Response
-    from toolrun._core.seams import Decode, Sink, ToolResult
+    from toolrun._core.seams import Decode, ReadPiece, Sink, ToolResult
 
 _MESSAGE: Final = "message"
 _CALL_KEYS: Final = frozenset(("index", "id", "type", "function", "custom"))
@@ -44,6 +44,10 @@ class OpenAIChat:
     def decoder(self, sink: Sink) -> Decode:
         """Make the reader of one response."""
         return _Decoder(sink).decode
+
+    def piece_reader(self, sink: Sink) -> ReadPiece:
+        """Make the quick reader of one response, for decoded events and for the SDK's objects."""
+        return _piece_reader(sink)
 
     def synthetic_id(self, digest: str) -> str:
         """`call_` and 24 characters, like the provider's own."""
@@ -79,32 +83,45 @@ def _history_call(call: ToolCall) -> JsonObject:
     return {"id": call.id, "type": call.kind, **body, **call.extra}
 
 
+def _piece_reader(sink: Sink) -> ReadPiece:
+    tool_text = sink.tool_text
+
+    def read_piece(event: Any) -> bool:
+        # Written out for speed: whatever is not exactly one piece fails or is told apart.
+        try:
+            if type(event) is dict:
+                (choice,) = event["choices"]
+                delta = choice["delta"]
+                (call,) = delta["tool_calls"]
+                body = call["function"]
+                text = body["arguments"]
+                alone = len(delta) == 1 and len(body) == 1 and "id" not in call and choice["finish_reason"] is None
+                return alone and type(text) is str and tool_text(choice["index"], call["index"], text)
+            (choice,) = event.choices
+            delta = choice.delta
+            (call,) = delta.tool_calls
+            body = call.function
+            text = body.arguments
+            alone = (
+                not (call.id or body.name or choice.finish_reason or delta.__pydantic_extra__)
+                and delta.content is delta.refusal is delta.function_call is None
+            )
+            return alone and type(text) is str and tool_text(choice.index, call.index, text)
+        except (AttributeError, KeyError, TypeError, ValueError):
+            return False
+
+    return read_piece
+
+
 class _Decoder:
     """Reads the events of one response."""
 
     def __init__(self, sink: Sink) -> None:
         self._sink = sink
-        self._tool_delta = sink.tool_delta
         self._whole = False
         self._begun = False
 
     def decode(self, event: object) -> None:
-        if type(event) is dict:
-            # Nearly every event of a call is one piece of text for a known index, and nothing else. Reading it
-            # without asking what else there might be costs a third; anything else is read with care below.
-            try:
-                [choice] = event["choices"]
-                delta = choice["delta"]
-                [call] = delta["tool_calls"]
-                body = call["function"]
-                text = body["arguments"]
-                index = call["index"]
-                bare = len(delta) == len(body) == 1 and "id" not in call and choice["index"] == 0
-                if bare and choice["finish_reason"] is None and type(text) is str and type(index) is int:
-                    self._tool_delta(0, index, None, None, text)
-                    return
-            except (KeyError, TypeError, ValueError):
-                pass
         self._read(event if type(event) is dict else fields(event))
 
     def _read(self, event: Mapping[str, object]) -> None:
@@ -151,7 +168,7 @@ class _Decoder:
             call_id = as_name(call.get("id"))
             name = as_name(body.get("name"))
             text = as_text(body.get("arguments" if custom is None else "input"))
-            self._tool_delta(choice, index, call_id, name, text)
+            self._sink.tool_delta(choice, index, call_id, name, text)
             if custom is not None:
                 self._sink.tool_is_custom(choice)
             if (call_id or name) and (extra := call.keys() - _CALL_KEYS):
@@ -159,7 +176,7 @@ class _Decoder:
 
     def legacy_call(self, choice: int, _field: str, call: object) -> None:
         told = fields(call)
-        self._tool_delta(choice, None, None, as_name(told.get("name")), as_text(told.get("arguments")))
+        self._sink.tool_delta(choice, None, None, as_name(told.get("name")), as_text(told.get("arguments")))
 
     def text(self, choice: int, field: str, value: object) -> None:
         kind = _TEXT_FIELDS[field]
