@@ -2,18 +2,18 @@
 
 * an identical resend of complete arguments is dropped: `Assembler._is_resend`
 * halves of surrogate pairs are joined: `Slot.text`, `Slot.hold_surrogate`
-* finish and text decide: `_finalize`, with the table in `policy`; `_overrule` has what no finish can heal
+* finish and text decide: `Assembler._finalize` sums up the evidence, `finishing` concludes
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from toolrun._core.calls import CallStatus, ToolCall
 from toolrun._core.events import ArgumentsReplaced, CallDelta, CallFinalized, CallStarted, Diagnostic, TextDelta
-from toolrun._core.json_text import MAX_CHARACTERS, parse_object
-from toolrun._core.policy import SAYS_CALLS, Evidence, Text, Verdict, evidence, normalise, worse
-from toolrun._core.records import ArgumentIssue
+from toolrun._core.finishing import conclude, whole_text
+from toolrun._core.json_text import MAX_CHARACTERS
+from toolrun._core.leaks import leaked_call
+from toolrun._core.policy import SAYS_CALLS, Evidence, FinishPolicy, evidence, normalise, worse
 from toolrun._core.response import CALL, Part, Response
 from toolrun._core.routing import MAX_CALLS, Router, place
 from toolrun._core.slots import Block, Ending
@@ -21,9 +21,8 @@ from toolrun._core.slots import Block, Ending
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Mapping
 
-    from toolrun._core.calls import CallKind
+    from toolrun._core.calls import CallKind, ToolCall
     from toolrun._core.events import StreamEvent, TextKind
-    from toolrun._core.policy import FinishPolicy
     from toolrun._core.records import JsonObject
     from toolrun._core.response import BlockKey
     from toolrun._core.slots import Placeholder, Slot
@@ -38,10 +37,14 @@ class Assembler:
     Args:
         make_id: Gives the synthetic id for the call at a position.
         deltas: False leaves out `CallDelta` and `TextDelta`, for callers that read only calls.
+        eager: Tells by its name whether a call is finalized as soon as the wire proves it whole.
     """
 
-    def __init__(self, make_id: Callable[[int], str], *, deltas: bool = True) -> None:
+    def __init__(
+        self, make_id: Callable[[int], str], *, deltas: bool = True, eager: Callable[[str], bool] | None = None
+    ) -> None:
         self._deltas = deltas
+        self._eager = eager
         self._router = Router(make_id, self._opened, self._overflowed)
         self._at = self._router.at
         self._blocks: dict[tuple[int, BlockKey], Block] = {}
@@ -84,7 +87,7 @@ class Assembler:
             return True
         slot.size = total = slot.size + size
         if total > MAX_CHARACTERS:
-            slot.dropped += size
+            self._exceeded(slot, text)
             return True
         slot.pieces.append(text)
         if self._deltas and text:
@@ -147,6 +150,8 @@ class Assembler:
         before = slot.text()
         if not before:
             self.tool_delta(choice, index, None, None, text)
+        elif before != text and slot.settled is not None:
+            self._late(slot)
         elif before != text:
             slot.pieces[:] = [text]
             slot.size = len(text)
@@ -158,6 +163,20 @@ class Assembler:
         slot = None if index is None else self._at.get(place(choice, index))
         if slot is not None:
             slot.cut = not whole
+
+    def tool_proven(self, choice: int, index: int | None) -> None:
+        """A call is whole by the wire's own order of events, whatever follows: it may be finalized before the end."""
+        slot = None if index is None else self._at.get(place(choice, index))
+        if slot is None or slot.settled is not None or slot.name is None or self._lost:
+            return
+        if self._eager is None or not self._eager(slot.name):
+            return
+        text, written = whole_text(slot)
+        call = conclude(slot, text, Evidence.CUT if slot.cut else Evidence.FINISHED, FinishPolicy(), None)
+        if call.executable and call.arguments is not None and text.strip():
+            slot.settled = call
+            slot.size = MAX_CHARACTERS  # so that what comes after it is noticed without asking every time
+            self._finalized(slot, call, written)
 
     def has_call(self, choice: int, index: int | None) -> bool:
         """Tell whether a call is known at that index."""
@@ -241,6 +260,18 @@ class Assembler:
         """An identical resend of arguments that already are complete; an equal piece of unfinished ones is data."""
         return text == slot.text() and slot.is_complete()
 
+    def _exceeded(self, slot: Slot, text: str) -> None:
+        """Text beyond the limit is counted and dropped; so is what comes for a call that was finalized on proof."""
+        if slot.settled is None:
+            slot.dropped += len(text)
+        elif text != slot.settled.raw_arguments:
+            self._late(slot)
+
+    def _late(self, slot: Slot) -> None:
+        self.diagnose(
+            "late_arguments", "argument text for a call that was finalized on proof is dropped", position=slot.position
+        )
+
     def _block(self, choice: int, key: BlockKey) -> Block:
         block = self._blocks.get((choice, key))
         if block is None:
@@ -261,6 +292,8 @@ class Assembler:
         for choice, reason in self._finish.items():
             if normalise(reason) in SAYS_CALLS and not any(slot.choice == choice for slot in self._router.slots):
                 self.diagnose("finish_without_calls", f"finish reason {reason!r}, but no call came")
+        if (sign := leaked_call("".join(self._texts))) is not None:
+            self.diagnose("leaked_call", f"the text has {sign!r}, as if a call had not been recognised as one")
         return calls
 
     def response(self, wire: str) -> Response:
@@ -280,7 +313,8 @@ class Assembler:
         )
 
     def _finalize(self, slot: Slot, policy: FinishPolicy, *, beside: bool) -> ToolCall:
-        raw = self._whole_text(slot)
+        if slot.settled is not None:
+            return slot.settled
         reason, terminated = slot.ending or Ending(self._finish.get(slot.choice), self.terminated)
         spared = self._finished_before_error is None or slot.choice in self._finished_before_error
         failed = self._lost or not (spared or slot.ending)
@@ -289,73 +323,18 @@ class Assembler:
         late = 0 < slot.opened_after == self._finishes.get(slot.choice, 0) and not terminated
         cut = slot.cut or replaced or late
         seen = evidence(policy, reason=reason, terminated=terminated, failed=failed, cut=cut)
-        arguments, issue, column = _read(slot, raw, seen)
-        verdict = _overrule(slot, seen.verdict(column), column, beside=beside)
-        ok = verdict.status is CallStatus.OK
-        call = ToolCall(
-            id=slot.shown_id if slot.wire_id is None or slot.synthetic_id else slot.wire_id,
-            name=slot.name,
-            raw_arguments=raw,
-            arguments=arguments if ok else None,
-            text=raw if slot.kind == "custom" else None,
-            status=verdict.status,
-            executable=(
-                policy.runs(verdict, reason)
-                and slot.name is not None
-                and not slot.provider_executed
-                and slot.choice == 0
-            ),
-            provider_executed=slot.provider_executed,
-            finish_reason=reason,
-            code=verdict.code or (issue.code if issue and not ok else None),
-            issue=None if ok else issue,
-            position=slot.position,
-            choice=slot.choice,
-            index=slot.index if slot.index is None or slot.index >= 0 else -1 - slot.index,
-            name_readings=slot.readings,
-            kind=slot.kind,
-            synthetic_id=slot.wire_id is None or slot.synthetic_id,
-            extra=slot.extra,
-        )
-        self.events.append(CallFinalized(slot.position, call))
+        text, written = whole_text(slot)
+        call = conclude(slot, text, seen, policy, reason, beside=beside)
+        self._finalized(slot, call, written)
         return call
 
-    def _whole_text(self, slot: Slot) -> str:
-        """The argument text, or the placeholder of a call without any; what listeners did not get yet, they get now."""
-        raw = slot.text()
-        rest = slot.held_half
-        if not raw.strip() and slot.placeholder:
-            raw = rest = slot.placeholder if isinstance(slot.placeholder, str) else slot.placeholder()
-        if rest and self._deltas:
-            self.events.append(CallDelta(slot.position, rest))
-        return raw
-
-
-def _read(slot: Slot, raw: str, seen: Evidence) -> tuple[JsonObject | None, ArgumentIssue | None, Text]:
-    if slot.kind == "custom":
-        # Free text has no end of its own: under a finish that cuts, nothing proves that it is whole.
-        return None, None, Text.OTHER if seen is Evidence.HELD else Text.OBJECT
-    if not raw.strip():
-        return {}, None, Text.BLANK
-    parsed = parse_object(raw)
-    if isinstance(parsed, ArgumentIssue):
-        return None, parsed, Text.OTHER
-    return parsed, None, Text.OBJECT
-
-
-def _overrule(slot: Slot, verdict: Verdict, column: Text, *, beside: bool) -> Verdict:
-    """What no finish can heal: limits, blank arguments beside a nameless call, conflicts, no name."""
-    if slot.dropped:
-        return Verdict(CallStatus.INCOMPLETE, "limit")
-    if verdict.status is CallStatus.INCOMPLETE:
-        return verdict
-    if slot.name is None:
-        return Verdict(CallStatus.PARSE_ERROR, "nameless")
-    if slot.conflict:
-        return Verdict(CallStatus.PARSE_ERROR, "identity_conflict")
-    if beside and column is Text.BLANK:
-        return Verdict(CallStatus.INCOMPLETE, "beside_nameless")
-    return verdict
+    def _finalized(self, slot: Slot, call: ToolCall, written: str) -> None:
+        """Tell listeners what they did not get yet of the text, and that the call is finalized."""
+        if written and slot.pieces and not slot.text().strip():
+            self.events.append(ArgumentsReplaced(slot.position, slot.text(), written))
+        elif written and self._deltas:
+            self.events.append(CallDelta(slot.position, written))
+        self.events.append(CallFinalized(slot.position, call))
 
 
 def _present(id: str | None) -> str | None:

@@ -69,8 +69,8 @@ class TextDelta:
 class Diagnostic:
     """Something odd that is not an error of one call; `position` names the call if there is one.
 
-    Codes: `finish_without_calls`, `orphan_delta`, `undecodable_event`, `lost_event`, `stream_error`,
-    `failed_generation`, `error_after_finish`, `limit`, `unknown_wire`.
+    Codes: `finish_without_calls`, `leaked_call`, `orphan_delta`, `late_arguments`, `undecodable_event`, `lost_event`,
+    `stream_error`, `failed_generation`, `error_after_finish`, `limit`, `unknown_wire`.
     """
 
     code: str

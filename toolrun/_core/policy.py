@@ -178,6 +178,11 @@ def evidence(
     return Evidence.CUT
 
 
+def says_whole(reason: str | None) -> bool:
+    """Tell whether a finish reason says that what came before it is whole."""
+    return reason is not None and REASONS.get(normalise(reason)) is Evidence.FINISHED
+
+
 def worse(current: str | None, new: str) -> str:
     """Of two finish reasons for one choice, keep the one that lets less run; the first of equals."""
     if current is None:

@@ -137,6 +137,8 @@ class Router:
             self._by_id.setdefault((slot.choice, id), slot)
             if slot.wire_id is None:
                 slot.wire_id = id
+                slot.synthetic_id = (slot.choice, id) in self._used
+                self._used.add((slot.choice, id))
         if name is not None:
             self._set_name(slot, name)
         self.at[place(slot.choice, None)] = slot

@@ -9,7 +9,7 @@ from toolrun._core.json_text import is_complete_container, join_surrogates
 from toolrun._core.response import Part
 
 if TYPE_CHECKING:
-    from toolrun._core.calls import CallKind
+    from toolrun._core.calls import CallKind, ToolCall
     from toolrun._core.records import JsonObject
     from toolrun._core.response import BlockKey
 
@@ -33,7 +33,7 @@ class Slot:
 
     __slots__ = (
         "choice", "conflict", "cut", "deltas", "dropped", "ending", "extra", "held_half", "index", "kind", "name", "opened_after", "pieces",
-        "placeholder", "position", "provider_executed", "readings", "shown_id", "size", "synthetic_id", "wire_id",
+        "placeholder", "position", "provider_executed", "readings", "settled", "shown_id", "size", "synthetic_id", "wire_id",
     )  # fmt: skip
 
     def __init__(self, position: int, choice: int, index: int | None) -> None:
@@ -56,6 +56,7 @@ class Slot:
         self.conflict = False
         self.cut = False
         self.ending: Ending | None = None
+        self.settled: ToolCall | None = None
         self.opened_after = 0
         self.extra: dict[str, object] = {}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
@@ -38,6 +38,8 @@ class StreamFinalizer:
         wire: The provider protocol: `"auto"` (told by the first event that is known), a name, or a `Wire`.
         policy: What to make of a missing or doubtful finish.
         deltas: False leaves out `CallDelta` and `TextDelta` events, which are most of them.
+        eager: Tells by its name whether a call is finalized as soon as the wire proves it whole, before the end of
+            the stream: a Responses item that is done, or an Anthropic block with another one after it.
         run_id: With `turn_id`, what synthetic call ids are derived from; the same pair gives the same ids.
         turn_id: By default the provider's id of the response.
 
@@ -62,6 +64,7 @@ class StreamFinalizer:
         *,
         policy: FinishPolicy | None = None,
         deltas: bool = True,
+        eager: Callable[[str], bool] | None = None,
         run_id: str = "",
         turn_id: str | None = None,
     ) -> None:
@@ -69,7 +72,7 @@ class StreamFinalizer:
         self._policy = policy or FinishPolicy()
         self._run_id = run_id
         self._turn_id = turn_id
-        self._assembler = Assembler(self._make_id, deltas=deltas)
+        self._assembler = Assembler(self._make_id, deltas=deltas, eager=eager)
         self._framer: Framer | None = None
         self._wire: Wire | None = None
         self._decode: Decode = self._await_wire
@@ -118,7 +121,7 @@ class StreamFinalizer:
                 NDJSON or JSON as bytes or str, split anywhere.
 
         Returns:
-            What came of it, in order. Calls are never finalized here.
+            What came of it, in order. Calls are finalized here only on proof, and only those that `eager` wants.
 
         Raises:
             FinalizerClosed: `close` was called before; a finalizer is for one response.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from toolrun._core.policy import says_whole
 from toolrun.wires._history import history_arguments, history_name
 from toolrun.wires._reading import as_index, as_name, as_text, error_message, fields, items, plain, plain_object
 
@@ -129,6 +130,7 @@ class _Decoder:
 
     def __init__(self, sink: Sink) -> None:
         self._sink = sink
+        self._stopped: list[int] = []
 
     def decode(self, event: object) -> None:
         if type(event) is not dict:
@@ -153,6 +155,7 @@ class _Decoder:
         self._close(message, message.get("usage"))
 
     def block_start(self, event: Mapping[str, object]) -> None:
+        self._prove()
         self._block(as_index(event.get("index")) or 0, fields(event.get("content_block")))
 
     def block_delta(self, event: Mapping[str, object]) -> None:
@@ -172,8 +175,20 @@ class _Decoder:
             field, shown = _TEXT_DELTAS[kind]
             self._sink.block_text(0, index, field, as_text(told.get(field)), shown)
 
+    def block_stop(self, event: Mapping[str, object]) -> None:
+        self._stopped.append(as_index(event.get("index")) or 0)
+
+    def _prove(self) -> None:
+        """A block's own stop is no proof: one that was cut stops too. What comes after it is."""
+        for index in self._stopped:
+            self._sink.tool_proven(0, index)
+        self._stopped.clear()
+
     def message_delta(self, event: Mapping[str, object]) -> None:
-        self._close(fields(event.get("delta")), event.get("usage"))
+        told = fields(event.get("delta"))
+        if says_whole(as_name(told.get("stop_reason"))):
+            self._prove()
+        self._close(told, event.get("usage"))
 
     def message_stop(self, event: Mapping[str, object]) -> None:  # noqa: ARG002  # one signature for all handlers
         self._sink.terminate()
@@ -222,6 +237,7 @@ class _Decoder:
 _HANDLERS: Final[dict[str, Callable[[_Decoder, Mapping[str, object]], None]]] = {
     _DELTA: _Decoder.block_delta,
     "content_block_start": _Decoder.block_start,
+    "content_block_stop": _Decoder.block_stop,
     "message_start": _Decoder.message_start,
     "message_delta": _Decoder.message_delta,
     "message_stop": _Decoder.message_stop,
@@ -229,4 +245,4 @@ _HANDLERS: Final[dict[str, Callable[[_Decoder, Mapping[str, object]], None]]] = 
     "error": _Decoder.error,
 }
 
-_OWN_TYPES: Final = _HANDLERS.keys() - {"error"} | {"content_block_stop"}
+_OWN_TYPES: Final = _HANDLERS.keys() - {"error"}

@@ -102,10 +102,7 @@ def _piece_reader(sink: Sink) -> ReadPiece:
             (call,) = delta.tool_calls
             body = call.function
             text = body.arguments
-            alone = (
-                not (call.id or body.name or choice.finish_reason or delta.__pydantic_extra__)
-                and delta.content is delta.refusal is delta.function_call is None
-            )
+            alone = len(delta.__pydantic_fields_set__) == 1 and not (call.id or body.name or choice.finish_reason)
             return alone and type(text) is str and tool_text(choice.index, call.index, text)
         except (AttributeError, KeyError, TypeError, ValueError):
             return False

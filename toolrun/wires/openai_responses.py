@@ -181,7 +181,10 @@ class _Decoder:
         index = as_place(event.get("output_index"))
         if item:
             known = self._items.finished(item, index) or self._adopt(item, index)
-            self._take_copy(known or self._open(item, index, final=True), item, index)
+            known = known or self._open(item, index, final=True)
+            self._take_copy(known, item, index)
+            if known.client and item.get("status") in (None, "completed"):
+                self._sink.tool_proven(0, known.key)
 
     def _adopt(self, item: JsonObject, index: int | None) -> Item | None:
         """The text that came before its item is the item's."""
