@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import TracebackType
 
+    from tests.streams.corpus import Recording
+
 Json = dict[str, Any]
 
 
@@ -40,6 +42,12 @@ def ndjson(*events: Json) -> Reply:
 def whole(response: Json) -> Reply:
     """A response that is not streamed."""
     return Reply([json.dumps(response).encode()], "application/json")
+
+
+def reply_of(recording: Recording) -> Reply:
+    """What the provider sent when the stream was recorded."""
+    kind = "application/x-ndjson" if recording.wire == "ollama" else "text/event-stream"
+    return Reply(recording.frames, kind)
 
 
 class Provider(ThreadingHTTPServer):

@@ -10,26 +10,27 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import given
 
+from tests.streams import corpus
 from toolrun import Diagnostic, FinishPolicy, Runner, StreamFinalizer, TextDelta, afinalize, finalize
 from toolrun.wires.anthropic_messages import AnthropicMessages
 from toolrun.wires.cohere_v2 import CohereV2
 from toolrun.wires.openai_chat import OpenAIChat
 
 from . import chat_kit as kit
-from .chat_server import Provider, sse, whole
+from .chat_server import Provider, reply_of, sse, whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import cohere
 
-    from .chat_kit import Json, Recording
+    from tests.streams.corpus import Json, Recording
 
 WIRE = CohereV2()
-RECORDINGS = kit.recordings("cohere-v2")
+RECORDINGS = corpus.recordings("cohere-v2")
 ASKED: Any = {"model": "command-a", "messages": [{"role": "user", "content": "?"}]}
 
-recorded = pytest.mark.skipif(not RECORDINGS, reason=kit.ABSENT)
+recorded = pytest.mark.skipif(not RECORDINGS, reason=corpus.ABSENT)
 each = pytest.mark.parametrize("recording", RECORDINGS, ids=lambda recording: recording.id)
 # The client leaves its inner generators unfinished at the last event, and trio says so.
 unfinished = pytest.mark.filterwarnings(r"ignore:Async generator '(cohere|httpx|httpcore)\.:ResourceWarning")
@@ -73,45 +74,6 @@ def one_call(index: int, id: str, name: str, *texts: str) -> list[Json]:
 
 
 # -- cases and recordings -------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("case", kit.cases("cohere-v2"), ids=lambda case: case["id"])
-def test_case(case: Json):
-    """Every odd stream is answered as it must be."""
-    got = finalize(case["events"], wire=WIRE, end=case["end"])
-
-    assert any(kit.matches(answer, got) for answer in kit.answers(case)), got
-
-
-def test_all_cases():
-    """No case of this wire is left out."""
-    assert len(kit.cases("cohere-v2")) == 5
-
-
-@recorded
-@each
-def test_recording(recording: Recording):
-    """Decoded events and bytes in any chunking give the calls of the index."""
-    kit.check(finalize(recording.events, wire=WIRE), recording)
-    kit.check_bytes(recording, WIRE)
-
-
-def is_end(event: Any) -> bool:
-    return event["data"] == "[DONE]" or event["data"]["type"] == "message-end"
-
-
-@recorded
-@each
-def test_recording_cut(recording: Recording):
-    """Nothing runs before the end of the message came."""
-    kit.check_cuts(recording, WIRE, is_end)
-
-
-@recorded
-def test_number_of_recordings():
-    """The corpus is the one that these tests were written against, or a larger one."""
-    assert len(RECORDINGS) >= 9
-    assert sum(len(recording.calls) for recording in RECORDINGS) >= 10
 
 
 @recorded
@@ -383,11 +345,11 @@ def test_recognises_no_other_protocol():
     """Every event of these recordings is this wire's alone, and none of any other recording is."""
     others = (OpenAIChat(), AnthropicMessages())
     for recording in RECORDINGS:
-        for event in kit.payloads(recording):
+        for event in recording.objects:
             assert WIRE.recognises(event)
             assert not any(other.recognises(event) for other in others)
-    for recording in kit.recordings_of_others("cohere-v2"):
-        assert not any(WIRE.recognises(event) for event in kit.payloads(recording)), recording.id
+    for recording in corpus.recordings_of_others("cohere-v2"):
+        assert not any(WIRE.recognises(event) for event in recording.objects), recording.id
 
 
 # -- the official client --------------------------------------------------------------------
@@ -421,9 +383,9 @@ async def async_client(anyio_backend: str, server: Provider) -> Any:
 @each
 def test_sdk_stream(recording: Recording, server: Provider, client: cohere.ClientV2):
     """The client's events over the recorded bytes finalize to the same calls."""
-    server.will_answer(recording.reply)
+    server.will_answer(reply_of(recording))
 
-    kit.check(finalize(client.chat_stream(**ASKED), wire=WIRE), recording)
+    corpus.check(finalize(client.chat_stream(**ASKED), wire=WIRE), recording.calls)
 
 
 @recorded
@@ -431,9 +393,9 @@ def test_sdk_stream(recording: Recording, server: Provider, client: cohere.Clien
 @each
 async def test_sdk_async_stream(recording: Recording, server: Provider, async_client: cohere.AsyncClientV2):
     """The same for the async client."""
-    server.will_answer(recording.reply)
+    server.will_answer(reply_of(recording))
 
-    kit.check(await afinalize(async_client.chat_stream(**ASKED), wire=WIRE), recording)
+    corpus.check(await afinalize(async_client.chat_stream(**ASKED), wire=WIRE), recording.calls)
 
 
 @unfinished
@@ -497,7 +459,7 @@ async def test_whole_response(server: Provider, client: Any, async_client: Any, 
 async def test_echo(recording: Recording):
     """What goes back means what a real client sent next and was answered 200 for."""
     assert recording.echo is not None
-    names = [want["name"] for want in recording.calls]
+    names = [want.name for want in recording.calls]
     assistant, *results = await kit.messages_of(recording.events, WIRE, *names)
 
     assert [meaning(assistant)] == [meaning(sent) for sent in recording.echo["assistant"]]

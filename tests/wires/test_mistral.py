@@ -11,26 +11,27 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import given
 
+from tests.streams import corpus
 from toolrun import Diagnostic, FinishPolicy, Runner, StreamFinalizer, TextDelta, afinalize, finalize
 from toolrun.wires.mistral import Mistral
 from toolrun.wires.openai_chat import OpenAIChat
 
 from . import chat_kit as kit
-from .chat_server import Provider, sse, whole
+from .chat_server import Provider, reply_of, sse, whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import mistralai.client
 
-    from .chat_kit import Json, Recording
+    from tests.streams.corpus import Json, Recording
 
 WIRE = Mistral()
-RECORDINGS = kit.recordings("mistral")
+RECORDINGS = corpus.recordings("mistral")
 RESPONSE_ID = "2d313395799d459eb69e35f5aa73aa29"
 ASKED: Any = {"model": "mistral-small-latest", "messages": [{"role": "user", "content": "?"}]}
 
-recorded = pytest.mark.skipif(not RECORDINGS, reason=kit.ABSENT)
+recorded = pytest.mark.skipif(not RECORDINGS, reason=corpus.ABSENT)
 each = pytest.mark.parametrize("recording", RECORDINGS, ids=lambda recording: recording.id)
 on_asyncio = pytest.mark.parametrize("anyio_backend", ["asyncio"])
 """The official async client runs on asyncio alone."""
@@ -57,45 +58,6 @@ def thinking(*texts: str, **rest: Any) -> Json:
 
 
 # -- cases and recordings -------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("case", kit.cases("mistral"), ids=lambda case: case["id"])
-def test_case(case: Json):
-    """Every odd stream is answered as it must be."""
-    got = finalize(case["events"], wire=WIRE, end=case["end"])
-
-    assert any(kit.matches(answer, got) for answer in kit.answers(case)), got
-
-
-def test_all_cases():
-    """No case of this wire is left out."""
-    assert len(kit.cases("mistral")) == 3
-
-
-@recorded
-@each
-def test_recording(recording: Recording):
-    """Decoded events and bytes in any chunking give the calls of the index."""
-    kit.check(finalize(recording.events, wire=WIRE), recording)
-    kit.check_bytes(recording, WIRE)
-
-
-def is_end(event: Any) -> bool:
-    return event == "[DONE]" or any(choice["finish_reason"] for choice in event["choices"])
-
-
-@recorded
-@each
-def test_recording_cut(recording: Recording):
-    """Nothing runs before the finish reason came."""
-    kit.check_cuts(recording, WIRE, is_end)
-
-
-@recorded
-def test_number_of_recordings():
-    """The corpus is the one that these tests were written against, or a larger one."""
-    assert len(RECORDINGS) >= 17
-    assert sum(len(recording.calls) for recording in RECORDINGS) >= 15
 
 
 # -- ids ------------------------------------------------------------------------------------
@@ -379,7 +341,9 @@ def test_error_events(error: Json):
 
 @recorded
 @pytest.mark.parametrize(
-    "recording", [*RECORDINGS, *kit.recordings("openai-chat")], ids=lambda recording: f"{recording.wire}-{recording.id}"
+    "recording",
+    [*RECORDINGS, *corpus.recordings("openai-chat")],
+    ids=lambda recording: f"{recording.wire}-{recording.id}",
 )
 def test_first_chunk_tells_whose_it_is(recording: Recording):
     """The first chunk of a recorded stream tells this provider from all that speak like OpenAI, but for one.
@@ -392,7 +356,7 @@ def test_first_chunk_tells_whose_it_is(recording: Recording):
 
     assert WIRE.recognises(first) is expected
     if recording.wire == "mistral":
-        kit.check(finalize(recording.events, wire=OpenAIChat()), recording)
+        corpus.check(finalize(recording.events, wire=OpenAIChat()), recording.calls)
 
 
 @pytest.mark.parametrize(
@@ -470,9 +434,9 @@ async def async_client(anyio_backend: str, server: Provider) -> Any:
 @each
 def test_sdk_stream(recording: Recording, server: Provider, client: mistralai.client.Mistral):
     """The client's events over the recorded bytes finalize to the same calls."""
-    server.will_answer(recording.reply)
+    server.will_answer(reply_of(recording))
 
-    kit.check(finalize(client.chat.stream(**ASKED), wire=WIRE), recording)
+    corpus.check(finalize(client.chat.stream(**ASKED), wire=WIRE), recording.calls)
 
 
 @recorded
@@ -480,9 +444,9 @@ def test_sdk_stream(recording: Recording, server: Provider, client: mistralai.cl
 @each
 async def test_sdk_async_stream(recording: Recording, server: Provider, async_client: mistralai.client.Mistral):
     """The same for the async client."""
-    server.will_answer(recording.reply)
+    server.will_answer(reply_of(recording))
 
-    kit.check(await afinalize(await async_client.chat.stream_async(**ASKED), wire=WIRE), recording)
+    corpus.check(await afinalize(await async_client.chat.stream_async(**ASKED), wire=WIRE), recording.calls)
 
 
 TWO = [
@@ -586,7 +550,7 @@ async def test_sync_stream(server: Provider, client: mistralai.client.Mistral, e
 async def test_echo(recording: Recording):
     """What goes back means what a real client sent next and was answered 200 for."""
     assert recording.echo is not None
-    names = [want["name"] for want in recording.calls]
+    names = [want.name for want in recording.calls]
     assistant, *results = await kit.messages_of(recording.events, WIRE, *names)
 
     assert [meaning(assistant)] == [meaning(message) for message in recording.echo["assistant"]]

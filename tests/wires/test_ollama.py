@@ -9,24 +9,25 @@ import ollama
 import pytest
 from hypothesis import given
 
+from tests.streams import corpus
 from toolrun import Diagnostic, FinishPolicy, Runner, StreamFinalizer, StreamInterrupted, TextDelta, afinalize, finalize
 from toolrun.wires.anthropic_messages import AnthropicMessages
 from toolrun.wires.ollama import Ollama
 from toolrun.wires.openai_chat import OpenAIChat
 
 from . import chat_kit as kit
-from .chat_server import Provider, ndjson, whole
+from .chat_server import Provider, ndjson, reply_of, whole
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
-    from .chat_kit import Json, Recording
+    from tests.streams.corpus import Json, Recording
 
 WIRE = Ollama()
-RECORDINGS = kit.recordings("ollama")
+RECORDINGS = corpus.recordings("ollama")
 ASKED: Any = {"model": "m", "messages": [{"role": "user", "content": "?"}]}
 
-recorded = pytest.mark.skipif(not RECORDINGS, reason=kit.ABSENT)
+recorded = pytest.mark.skipif(not RECORDINGS, reason=corpus.ABSENT)
 each = pytest.mark.parametrize("recording", RECORDINGS, ids=lambda recording: recording.id)
 
 
@@ -48,52 +49,6 @@ def last(reason: str | None = "stop", **rest: Any) -> Json:
 
 
 # -- cases and recordings -------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("case", kit.cases("ollama"), ids=lambda case: case["id"])
-def test_case(case: Json):
-    """Every odd stream is answered as it must be."""
-    got = finalize(case["events"], wire=WIRE, end=case["end"])
-
-    assert any(kit.matches(answer, got) for answer in kit.answers(case)), got
-
-
-def test_all_cases():
-    """No case of this wire is left out, and one has an answer that only a policy gives."""
-    cases = kit.cases("ollama")
-    (held,) = (case for case in cases if kit.answers(case, "run_held"))
-
-    assert len(cases) == 7
-    (answer,) = kit.answers(held, "run_held")
-    assert kit.matches(answer, finalize(held["events"], wire=WIRE, end=held["end"], policy=kit.RUN_HELD))
-
-
-@pytest.mark.parametrize("case", kit.cases("ollama"), ids=lambda case: case["id"])
-def test_case_is_read_strictly(case: Json):
-    """Of defensible answers, this wire gives the first: nothing runs without an end."""
-    assert kit.matches(case["expected"], finalize(case["events"], wire=WIRE, end=case["end"]))
-
-
-@recorded
-@each
-def test_recording(recording: Recording):
-    """Decoded events and bytes in any chunking give the calls of the index."""
-    kit.check(finalize(recording.events, wire=WIRE), recording, as_json=True)
-    kit.check_bytes(recording, WIRE, as_json=True)
-
-
-@recorded
-@each
-def test_recording_cut(recording: Recording):
-    """Nothing runs before the event that says it is done."""
-    kit.check_cuts(recording, WIRE, lambda event: event["done"])
-
-
-@recorded
-def test_number_of_recordings():
-    """The corpus is the one that these tests were written against, or a larger one."""
-    assert len(RECORDINGS) >= 2
-    assert sum(len(recording.calls) for recording in RECORDINGS) >= 1
 
 
 # -- calls ----------------------------------------------------------------------------------
@@ -348,11 +303,11 @@ def test_recognises_no_other_protocol():
     """Every event of these recordings is this wire's alone, and none of any other recording is."""
     others = (OpenAIChat(), AnthropicMessages())
     for recording in RECORDINGS:
-        for event in kit.payloads(recording):
+        for event in recording.objects:
             assert WIRE.recognises(event)
             assert not any(other.recognises(event) for other in others)
-    for recording in kit.recordings_of_others("ollama"):
-        assert not any(WIRE.recognises(event) for event in kit.payloads(recording)), recording.id
+    for recording in corpus.recordings_of_others("ollama"):
+        assert not any(WIRE.recognises(event) for event in recording.objects), recording.id
 
 
 # -- the official client --------------------------------------------------------------------
@@ -380,18 +335,18 @@ async def async_client(anyio_backend: str, server: Provider) -> AsyncIterator[ol
 @each
 def test_sdk_stream(recording: Recording, server: Provider, client: ollama.Client):
     """The client's events over the recorded bytes finalize to the same calls."""
-    server.will_answer(recording.reply)
+    server.will_answer(reply_of(recording))
 
-    kit.check(finalize(client.chat(**ASKED, stream=True), wire=WIRE), recording, as_json=True)
+    corpus.check(finalize(client.chat(**ASKED, stream=True), wire=WIRE), recording.calls)
 
 
 @recorded
 @each
 async def test_sdk_async_stream(recording: Recording, server: Provider, async_client: ollama.AsyncClient):
     """The same for the async client."""
-    server.will_answer(recording.reply)
+    server.will_answer(reply_of(recording))
 
-    kit.check(await afinalize(await async_client.chat(**ASKED, stream=True), wire=WIRE), recording, as_json=True)
+    corpus.check(await afinalize(await async_client.chat(**ASKED, stream=True), wire=WIRE), recording.calls)
 
 
 def known(messages: list[Json]) -> list[Json]:
