@@ -124,6 +124,7 @@ class Recording:
 
     id: str
     wire: str
+    provider: str
     data: bytes
     named_events: bool
     calls: tuple[Expected, ...]
@@ -299,6 +300,7 @@ def _recording(entry: Json) -> Recording:
     return Recording(
         id=name,
         wire=wire,
+        provider=entry["provider"],
         data=(ROOT / entry["file"]).read_bytes(),
         named_events=entry["format"] == "event+data",
         calls=tuple(

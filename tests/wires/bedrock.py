@@ -5,15 +5,12 @@ from __future__ import annotations
 import base64
 import functools
 import json
-import os
 import struct
 import threading
 from contextlib import closing
 from dataclasses import dataclass, field
-from functools import cached_property
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import unquote
 from zlib import crc32
 
@@ -21,121 +18,27 @@ from toolrun import Diagnostic, StreamFinalizer, Tool, ToolRegistry, finalize
 from toolrun.wires.bedrock_converse import BedrockConverse
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator
     from types import TracebackType
 
-    from toolrun import ToolCall
+    from tests.streams.corpus import Recording
     from toolrun.abc import Wire
 
 Json = dict[str, Any]
 
 CONVERSE = BedrockConverse()
 
-HERE = Path(__file__).resolve()
-ROOT: Final = Path(os.environ.get("TOOLRUN_CORPUS") or HERE.parents[2].parent / "shared" / "corpus")
-INDEX: Final = ROOT / "index.jsonl"
-ABSENT: Final = f"the recordings are not in {ROOT}; set TOOLRUN_CORPUS to the folder that has their index.jsonl"
-CASES: Final = HERE.parents[1] / "cases" / "stream_cases.jsonl"
-
-
-# -- recordings -----------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Recording:
-    """One recorded stream, what its index says of its calls, and what its client sent next."""
-
-    id: str
-    data: bytes
-    calls: tuple[Json, ...]
-    echo: Json | None
-
-    @cached_property
-    def lines(self) -> list[Json]:
-        """The events as recorded: the name outside."""
-        return [json.loads(line) for line in self.data.split(b"\n") if line]
-
-    @cached_property
-    def wrapped(self) -> list[Json]:
-        """The events as boto3 yields them: the name is the only key."""
-        return [{line["event"]: line["data"]} for line in self.lines]
-
-    @property
-    def runs(self) -> list[tuple[str, Json]]:
-        """What must run, with what."""
-        return [(call["name"], call["arguments"]) for call in self.calls if not call["provider_executed"]]
-
-
-def recordings(wire: str) -> tuple[Recording, ...]:
-    """Every recording of a wire; none where the corpus is absent."""
-    if not INDEX.is_file():
-        return ()
-    entries = [json.loads(line) for line in INDEX.read_text(encoding="utf-8").split("\n") if line]
-    return tuple(_recording(entry) for entry in entries if entry["wire"] == wire)
-
-
-def _recording(entry: Json) -> Recording:
-    echo = ROOT / "echo" / entry["wire"] / f"{entry['id']}.json"
-    return Recording(
-        id=entry["id"],
-        data=(ROOT / entry["file"]).read_bytes(),
-        calls=tuple(entry["expected"]["calls"]),
-        echo=json.loads(echo.read_text(encoding="utf-8")) if echo.is_file() else None,
-    )
-
-
-def cases(wire: str) -> list[Json]:
-    """The written cases of a wire."""
-    listed = [json.loads(line) for line in CASES.read_text(encoding="utf-8").split("\n") if line]
-    return [case for case in listed if case["wire"] == wire]
-
-
 # -- comparing ------------------------------------------------------------------------------
 
 
-def told(calls: Sequence[ToolCall], *, raw: bool = True) -> list[Json]:
-    """What the index of the recordings says of calls, taken from calls."""
-    return [
-        {
-            "index": call.index,
-            "id": call.id,
-            "name": call.name,
-            "arguments": call.arguments,
-            "provider_executed": call.provider_executed,
-            **({"arguments_raw": call.raw_arguments} if raw else {}),
-        }
-        for call in calls
-    ]
+def wrapped(recording: Recording) -> list[Json]:
+    """The events as boto3 yields them: the name is the only key."""
+    return [{event["event"]: event["data"]} for event in recording.events]
 
 
-def indexed(recording: Recording, *, raw: bool = True) -> list[Json]:
-    """The same of a recording."""
-    keys = ("index", "id", "name", "arguments", "provider_executed", *(("arguments_raw",) if raw else ()))
-    return [{key: call[key] for key in keys} for call in recording.calls]
-
-
-def answers(case: Json) -> list[tuple[list[Json], list[str]]]:
-    """The calls and the executable names that a case allows, the primary answer first."""
-    expected = case["expected"]
-    listed = [expected, *(other for other in expected.get("alternatives", ()) if "policy" not in other)]
-    return [(answer["calls"], answer["executable"]) for answer in listed]
-
-
-def answer(calls: Sequence[ToolCall]) -> tuple[list[Json], list[str | None]]:
-    """What a case says of calls, taken from calls."""
-    return (
-        [
-            {
-                "id": call.id,
-                "name": call.name,
-                "arguments": call.arguments,
-                "status": call.status.value,
-                "raw": call.raw_arguments,
-            }
-            for call in calls
-        ],
-        [call.name for call in calls if call.executable],
-    )
+def runs(recording: Recording) -> list[tuple[str | None, Json | None]]:
+    """What must run, with what."""
+    return [(call.name, call.arguments) for call in recording.runnable]
 
 
 def meaning(messages: Iterable[Json]) -> list[tuple[str, list[tuple[Any, ...]]]]:

@@ -3,25 +3,17 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable, Sequence
-from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
-from toolrun import CallStatus, FinishPolicy, StreamFinalizer, ToolCall, finalize
+from tests.streams import corpus
+from toolrun import FinishPolicy, StreamFinalizer, ToolCall, finalize
 from toolrun._core.seams import ToolResult
 from toolrun.wires.openai_responses import OpenAIResponses
 
 Json = dict[str, Any]
 
 WIRE: Final = OpenAIResponses()
-TESTS: Final = Path(__file__).resolve().parents[1]
-CORPUS: Final = Path(os.environ.get("TOOLRUN_CORPUS") or TESTS.parents[1] / "shared" / "corpus")
-ABSENT: Final = f"the recordings are not in {CORPUS}; set TOOLRUN_CORPUS to the folder that has their index.jsonl"
-
-
-def lines_of(path: Path) -> list[Any]:
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line]
 
 
 # -- short ways to write events down --------------------------------------------------------
@@ -122,121 +114,10 @@ PATCH = {"type": "update_file", "path": "a.py", "diff": "@@\n-1\n+2"}
 
 
 # -- the recordings -------------------------------------------------------------------------
-APPROVAL = {("vercel-openai-mcp-tool-approval-1", 0)}
-"""A person approves it and the provider runs it: no tool of ours is meant, whatever its name."""
 
-RENUMBERED = {
-    ("vercel-should-send-streaming-tool-calls-5", 0): "call_6KxSghkb4MVnunFH2TxPErLP",
-    ("vercel-should-send-streaming-tool-calls-5", 1): "call_Dg6WUmFHNeR5JxX1s53s1G4b",
-}
-"""Written by hand: one call has another call id in each event. The first stays, as listeners have it already."""
-
-UNREADABLE = {"vercel-parallel-tool-call-wrapper-1"}
-"""Two of its payloads are not JSON, the terminal one among them: a piece of any call may be missing."""
-
-BY_TEXT = {
-    "function_call", "custom_tool_call", "mcp_call", "mcp_approval_request", "code_interpreter_call", "program",
-}  # fmt: skip
-"""Arguments that come as text, and are kept byte for byte; the others come as objects."""
-
-
-class Expected(NamedTuple):
-    """What must become of one recorded call."""
-
-    id: str
-    name: str
-    raw: str
-    arguments: Json | None
-    index: int
-    provider_executed: bool
-    ok: bool
-    by_text: bool
-
-
-class Recording(NamedTuple):
-    """One recorded stream and what its index says of it."""
-
-    id: str
-    file: Path
-    expected: tuple[Expected, ...]
-
-    @property
-    def data(self) -> bytes:
-        return self.file.read_bytes()
-
-    @property
-    def events(self) -> list[Json]:
-        return [json.loads(line) for line in self.data.split(b"\n") if line]
-
-    @property
-    def sse(self) -> bytes:
-        frames = []
-        for event in self.events:
-            payload = event["data"] if isinstance(event["data"], str) else json.dumps(event["data"])
-            frames.append((f"event: {event['event']}\n" if event["event"] else "") + f"data: {payload}\n\n")
-        return "".join(frames).encode()
-
-    @property
-    def end(self) -> int:
-        """The number of events before the one that says that the response is over."""
-        terminal = ("response.completed", "response.incomplete", "response.failed")
-        return next((place for place, event in enumerate(self.events) if kind_of(event) in terminal), len(self.events))
+RECORDINGS = corpus.recordings("openai-responses")
 
 
 def kind_of(event: Json) -> str:
     data = event["data"]
     return str(data.get("type")) if isinstance(data, dict) else str(data)
-
-
-def _expected(recording: str, position: int, call: Json) -> Expected:
-    place = (recording, position)
-    ok = recording not in UNREADABLE
-    raw = call["arguments_raw"]
-    return Expected(
-        id=RENUMBERED.get(place, call["id"]),
-        name=call["name"],
-        # Some hosted calls have no arguments in the recording: that is a blank text, and an empty object.
-        raw=raw or "",
-        arguments=(call["arguments"] if raw is not None else {}) if ok else None,
-        index=call["index"],
-        provider_executed=call["provider_executed"] or place in APPROVAL,
-        ok=ok,
-        by_text=call["type"] in BY_TEXT,
-    )
-
-
-def recordings() -> list[Recording]:
-    index = CORPUS / "index.jsonl"
-    return [
-        Recording(
-            entry["id"],
-            CORPUS / entry["file"],
-            tuple(_expected(entry["id"], place, call) for place, call in enumerate(entry["expected"]["calls"])),
-        )
-        for entry in (lines_of(index) if index.is_file() else ())
-        if entry["wire"] == "openai-responses"
-    ]
-
-
-RECORDINGS = recordings()
-
-
-def same_text(got: str, want: str) -> bool:
-    if got == want:
-        return True
-    try:
-        return bool(json.loads(got) == json.loads(want))
-    except ValueError:
-        return False
-
-
-def check(calls: Sequence[ToolCall], expected: Sequence[Expected]) -> None:
-    assert [call.name for call in calls] == [want.name for want in expected]
-    for call, want in zip(calls, expected, strict=True):
-        assert call.raw_arguments == want.raw or (not want.by_text and same_text(call.raw_arguments, want.raw))
-    assert [call.arguments for call in calls] == [want.arguments for want in expected]
-    assert [(call.id, call.synthetic_id) for call in calls] == [(want.id, False) for want in expected]
-    assert [call.index for call in calls] == [want.index for want in expected]
-    assert [call.provider_executed for call in calls] == [want.provider_executed for want in expected]
-    assert [call.status is CallStatus.OK for call in calls] == [want.ok for want in expected]
-    assert [call.executable for call in calls] == [want.ok and not want.provider_executed for want in expected]

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-import random
 from collections import Counter
-from typing import Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.streams import cases, corpus
 from toolrun import FinishPolicy, Runner, finalize
 from toolrun._core.assembler import Assembler
 from toolrun.abc import ToolResult
@@ -22,30 +23,30 @@ from . import bedrock
 from .bedrock import (
     START,
     Bedrock,
-    Recording,
-    answer,
-    answers,
     at,
     call_start,
     feed,
-    indexed,
     meaning,
     noting,
     piece,
     results_in,
+    runs,
     stop,
-    told,
     whole_response,
+    wrapped,
 )
+
+if TYPE_CHECKING:
+    from tests.streams.corpus import Expected, Recording
 
 Json = dict[str, Any]
 
 WIRE = BedrockConverse()
-CASES = bedrock.cases("bedrock-converse")
-RECORDINGS = bedrock.recordings("bedrock-converse")
+CASES = cases.of("bedrock-converse")
+RECORDINGS = corpus.recordings("bedrock-converse")
 
 each_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
-recorded = pytest.mark.skipif(not RECORDINGS, reason=bedrock.ABSENT)
+recorded = pytest.mark.skipif(not RECORDINGS, reason=corpus.ABSENT)
 each = pytest.mark.parametrize("recording", RECORDINGS, ids=lambda recording: recording.id)
 
 REFUSED_BY_BOTO3 = frozenset(("vercel-amazon-bedrock-tool-no-args",))
@@ -61,21 +62,11 @@ def server():
 # -- cases ----------------------------------------------------------------------------------
 
 
-def test_numbers_of_cases() -> None:
-    """The cases are the seven that this wire was written against."""
-    assert len(CASES) == 7
-
-
-@each_case
-def test_case(case: Json) -> None:
-    """Calls and what may run are an answer that the case allows."""
-    assert answer(finalize(case["events"], wire=WIRE, end=case["end"])) in answers(case)
-
-
 @each_case
 def test_case_through_boto3(case: Json, server: Bedrock) -> None:
     """The same through botocore's parser, which raises the exception that a stream ends with."""
-    assert answer(finalize(server.converse_stream(case["events"]), wire=WIRE)) in answers(case)
+    calls = finalize(server.converse_stream(case["events"]), wire=WIRE)
+    assert any(cases.matches(answer, calls) for answer in cases.answers(case)), calls
 
 
 # -- recordings -----------------------------------------------------------------------------
@@ -83,60 +74,23 @@ def test_case_through_boto3(case: Json, server: Bedrock) -> None:
 
 @recorded
 def test_numbers_of_recordings() -> None:
-    """The corpus is the one that these tests were written against, or a larger one."""
+    """What is peculiar to these recordings is in them."""
     calls = [call for recording in RECORDINGS for call in recording.calls]
-    assert len(RECORDINGS) >= 20
-    assert len(calls) >= 22
-    assert {call["name"] for call in calls if call["provider_executed"]} >= {"nova_grounding", "nova_code_interpreter"}
+    assert {call.name for call in calls if call.provider_executed} >= {"nova_grounding", "nova_code_interpreter"}
     assert {recording.id for recording in RECORDINGS} >= REFUSED_BY_BOTO3
     assert sum(recording.echo is not None for recording in RECORDINGS) >= 7
 
 
 @recorded
 @each
-@pytest.mark.parametrize("form", ["lines", "wrapped"])
-def test_recording(recording: Recording, form: str) -> None:
-    """Each call is the recorded one, and may run unless the provider ran it; both ways to name an event are read."""
-    calls = finalize(getattr(recording, form), wire=WIRE)
-
-    assert told(calls) == indexed(recording)
-    assert [call.status.value for call in calls] == ["ok"] * len(calls)
-    assert [call.executable for call in calls] == [not call["provider_executed"] for call in recording.calls]
-
-
-@recorded
-@each
-def test_recording_as_bytes(recording: Recording) -> None:
-    """NDJSON and server-sent events, cut anywhere, give the same calls."""
-    sse = b"".join(f"event: {line['event']}\ndata: {json.dumps(line['data'])}\n\n".encode() for line in recording.lines)
-    random_ = random.Random(recording.id)
-    for data in (recording.data, sse):
-        cuts = sorted(random_.sample(range(len(data)), k=min(40, len(data) // 2)))
-        chunks = [data[start:end] for start, end in zip([0, *cuts], [*cuts, len(data)], strict=True)]
-        assert told(feed(WIRE, chunks).calls) == indexed(recording)
-
-
-@recorded
-@each
-@pytest.mark.parametrize("end", ["auto", "eof", "error"])
-def test_recording_cut(recording: Recording, end: str) -> None:
-    """A stream that stops anywhere before its stop reason lets nothing run."""
-    names = [line["event"] for line in recording.lines]
-    for length in range(names.index("messageStop") + 1):
-        calls = finalize(recording.wrapped[:length], wire=WIRE, end=end)
-        assert not [call for call in calls if call.executable]
-
-
-@recorded
-@each
 def test_recording_through_boto3(recording: Recording, server: Bedrock) -> None:
     """boto3's own event stream feeds the finalizer."""
-    calls = finalize(server.converse_stream(recording.wrapped), wire=WIRE)
+    calls = finalize(server.converse_stream(wrapped(recording)), wire=WIRE)
 
     if recording.id in REFUSED_BY_BOTO3:
         assert not [call for call in calls if call.executable]
     else:
-        assert told(calls) == indexed(recording)
+        corpus.check(calls, recording.calls)
 
 
 @recorded
@@ -144,22 +98,21 @@ def test_recording_through_boto3(recording: Recording, server: Bedrock) -> None:
 def test_recording_as_whole_response(recording: Recording, server: Bedrock) -> None:
     """A response of the Converse operation goes in at the same door, as boto3 gives it and as raw JSON."""
     content = [
-        {"toolUse": {"toolUseId": call["id"], "name": call["name"], "input": call["arguments"], **served(call)}}
+        {"toolUse": {"toolUseId": call.id, "name": call.name, "input": call.arguments, **served(call)}}
         for call in recording.calls
     ]
+    want = [replace(call, index=place, raw=None) for place, call in enumerate(recording.calls)]
     server.serve_whole("whole", whole_response(content, "tool_use"))
     response = server.client.converse(modelId="whole", messages=[])
 
     for source in (response, json.dumps(whole_response(content, "tool_use")).encode()):
         finalizer = feed(WIRE, [source])
-        want = [{**call, "index": place} for place, call in enumerate(indexed(recording, raw=False))]
-        assert told(finalizer.calls, raw=False) == want
-        assert [call.executable for call in finalizer.calls] == [not call["provider_executed"] for call in want]
+        corpus.check(finalizer.calls, want)
         assert finalizer.response.usage == {"inputTokens": 1, "outputTokens": 2, "totalTokens": 3}
 
 
-def served(call: Json) -> Json:
-    return {"type": "server_tool_use"} if call["provider_executed"] else {}
+def served(call: Expected) -> Json:
+    return {"type": "server_tool_use"} if call.provider_executed else {}
 
 
 @recorded
@@ -167,15 +120,15 @@ def served(call: Json) -> Json:
 async def test_recording_run(recording: Recording, server: Bedrock) -> None:
     """A runner reads boto3's stream; each client call runs once, and boto3 takes the messages back."""
     ran: list[tuple[str, Json]] = []
-    stream = server.converse_stream(recording.wrapped)
+    stream = server.converse_stream(wrapped(recording))
 
     async with Runner(
-        noting(ran, [call["name"] for call in recording.calls]), max_concurrency=1, on_stream_error="return"
+        noting(ran, [call.name for call in recording.calls]), max_concurrency=1, on_stream_error="return"
     ) as runner:
         turn = await runner.run(stream, wire=WIRE)
 
     refused = recording.id in REFUSED_BY_BOTO3
-    assert ran == ([] if refused else recording.runs)
+    assert ran == ([] if refused else runs(recording))
     messages = turn.messages()
     assert server.send_converse(messages) == messages
     assert results_in(messages) == [outcome.call.id for outcome in turn.outcomes]
@@ -186,7 +139,7 @@ async def test_recording_run(recording: Recording, server: Bedrock) -> None:
 def test_echo(recording: Recording) -> None:
     """The next request says what the recorded client's next request said, which was answered 200."""
     assert recording.echo is not None
-    finalizer = feed(WIRE, recording.lines)
+    finalizer = feed(WIRE, recording.events)
     texts = [bedrock.texts(block["toolResult"]["content"]) for block in recording.echo["results"][0]["content"]]
     results = [ToolResult(call, text, is_error=False) for call, text in zip(finalizer.calls, texts, strict=True)]
 
@@ -305,12 +258,12 @@ def ends(event: Any) -> bool:
 def test_recording_with_soup(data: st.DataObject) -> None:
     """A recorded stream with hostile events inside raises nothing and keeps every recorded call answered."""
     recording = data.draw(st.sampled_from(RECORDINGS))
-    events = list(recording.wrapped)
+    events = list(wrapped(recording))
     for _ in range(data.draw(st.integers(1, 4))):
         events.insert(data.draw(st.integers(0, len(events))), data.draw(EVENTS))
 
     finalizer = feed(WIRE, events)
 
     seen = Counter(call.name for call in finalizer.calls)
-    assert seen >= Counter(call["name"] for call in recording.calls)
+    assert seen >= Counter(call.name for call in recording.calls)
     WIRE.assistant_messages(finalizer.response, finalizer.calls)

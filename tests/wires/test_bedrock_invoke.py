@@ -5,13 +5,14 @@ from __future__ import annotations
 import base64
 import functools
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
+from tests.streams import corpus
 from toolrun import FinishPolicy, Runner, StreamFinalizer, finalize
 from toolrun._core.assembler import Assembler
 from toolrun.abc import ToolResult
@@ -24,28 +25,30 @@ from . import bedrock
 from .bedrock import (
     START,
     Bedrock,
-    Recording,
     a_call,
     call_start,
     collect,
     delta,
     diagnostics,
     feed,
-    indexed,
     meaning,
     noting,
     piece,
+    runs,
     stop,
-    told,
     whole_response,
+    wrapped,
 )
+
+if TYPE_CHECKING:
+    from tests.streams.corpus import Recording
 
 Json = dict[str, Any]
 
 WIRE = BedrockInvoke()
-RECORDINGS = bedrock.recordings("bedrock-invoke")
+RECORDINGS = corpus.recordings("bedrock-invoke")
 
-recorded = pytest.mark.skipif(not RECORDINGS, reason=bedrock.ABSENT)
+recorded = pytest.mark.skipif(not RECORDINGS, reason=corpus.ABSENT)
 each = pytest.mark.parametrize("recording", RECORDINGS, ids=lambda recording: recording.id)
 
 
@@ -112,54 +115,14 @@ def messages_of(finalizer: StreamFinalizer) -> list[Json]:
 
 
 @recorded
-def test_numbers_of_recordings() -> None:
-    """The corpus is the one that these tests were written against, or a larger one."""
-    assert len(RECORDINGS) >= 10
-    assert sum(len(recording.calls) for recording in RECORDINGS) >= 12
-    assert sum(recording.echo is not None for recording in RECORDINGS) >= 8
-
-
-@recorded
-@each
-@pytest.mark.parametrize("form", ["lines", "wrapped"])
-def test_recording(recording: Recording, form: str) -> None:
-    """Each call is the recorded one and may run; the name of the event may stand outside or around it."""
-    calls = finalize(getattr(recording, form), wire=WIRE)
-
-    assert told(calls) == indexed(recording)
-    assert [call.executable for call in calls] == [True] * len(recording.calls)
-
-
-@recorded
-@each
-def test_recording_as_bytes(recording: Recording) -> None:
-    """The recorded lines as raw bytes, in pieces of any size, give the same calls."""
-    for size in (7, 100, 100_000):
-        pieces = [recording.data[start : start + size] for start in range(0, len(recording.data), size)]
-        assert told(feed(WIRE, pieces).calls) == indexed(recording)
-
-
-@recorded
-@each
-@pytest.mark.parametrize("end", ["auto", "eof", "error"])
-def test_recording_cut(recording: Recording, end: str) -> None:
-    """A stream that stops anywhere before its stop reason lets nothing run."""
-    inner = [base64.b64decode(line["data"]["bytes"]) for line in recording.lines]
-    reason = next(place for place, data in enumerate(inner) if b"message_delta" in data or b"messageStop" in data)
-    for length in range(reason + 1):
-        calls = finalize(recording.lines[:length], wire=WIRE, end=end)
-        assert not [call for call in calls if call.executable]
-
-
-@recorded
 @each
 def test_recording_garbled(recording: Recording) -> None:
     """With any one chunk of a call unreadable nothing runs, though the rest may look whole."""
-    for place, line in enumerate(recording.lines):
+    for place, line in enumerate(recording.events):
         inner = base64.b64decode(line["data"]["bytes"])
         if b"partial_json" not in inner and b'"input"' not in inner:
             continue
-        garbled = [*recording.lines]
+        garbled = [*recording.events]
         garbled[place] = {"event": "chunk", "data": {"bytes": base64.b64encode(inner[:-2]).decode()}}
         assert not [call for call in finalize(garbled, wire=WIRE) if call.executable]
 
@@ -168,7 +131,7 @@ def test_recording_garbled(recording: Recording) -> None:
 @each
 def test_recording_through_boto3(recording: Recording, server: Bedrock) -> None:
     """boto3's own event stream feeds the finalizer."""
-    assert told(finalize(server.invoke_stream(recording.wrapped), wire=WIRE)) == indexed(recording)
+    corpus.check(finalize(server.invoke_stream(wrapped(recording)), wire=WIRE), recording.calls)
 
 
 @recorded
@@ -177,13 +140,13 @@ async def test_recording_run(recording: Recording, server: Bedrock) -> None:
     """A runner reads boto3's stream and runs each call once; results answer the calls, in the form that is inside."""
     ran: list[Any] = []
 
-    async with Runner(noting(ran, [call["name"] for call in recording.calls]), max_concurrency=1) as runner:
-        turn = await runner.run(server.invoke_stream(recording.wrapped), wire=WIRE)
+    async with Runner(noting(ran, [call.name for call in recording.calls]), max_concurrency=1) as runner:
+        turn = await runner.run(server.invoke_stream(wrapped(recording)), wire=WIRE)
 
-    assert ran == recording.runs
+    assert ran == runs(recording)
     said = meaning(turn.messages())
     assert [block[1] for role, blocks in said for block in blocks if block[0] == "result"] == [
-        call["id"] for call in recording.calls
+        call.id for call in recording.calls
     ]
     check_form(turn.messages(), server)
 
@@ -217,7 +180,7 @@ def adapter(kind: str) -> TypeAdapter[Any]:
 def test_echo(recording: Recording) -> None:
     """The next request says what the recorded client's next request said, which was answered 200."""
     assert recording.echo is not None
-    finalizer = feed(WIRE, recording.lines)
+    finalizer = feed(WIRE, recording.events)
     blocks = [block.get("toolResult", block) for block in recording.echo["results"][0]["content"]]
     texts = [bedrock.texts(block["content"]) for block in blocks]
     results = [ToolResult(call, text, is_error=False) for call, text in zip(finalizer.calls, texts, strict=True)]
@@ -589,12 +552,12 @@ def test_soup(events: list[Any]) -> None:
 def test_recording_with_soup(data: st.DataObject) -> None:
     """A recorded stream with a hostile chunk inside raises nothing and keeps every recorded call."""
     recording = data.draw(st.sampled_from(RECORDINGS))
-    events: list[Any] = [*recording.wrapped]
+    events: list[Any] = [*wrapped(recording)]
     events.insert(data.draw(st.integers(1, len(events))), data.draw(EVENTS))
 
     finalizer = feed(WIRE, events)
 
-    assert {call["id"] for call in recording.calls} <= {call.id for call in finalizer.calls}
+    assert {call.id for call in recording.calls} <= {call.id for call in finalizer.calls}
     messages_of(finalizer)
 
 

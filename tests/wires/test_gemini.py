@@ -5,20 +5,18 @@ from __future__ import annotations
 import base64
 import copy
 import dataclasses
-import functools
 import itertools
 import json
-import os
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.streams import cases, corpus
 from toolrun import FinishPolicy, Runner, StreamFinalizer, Tool, ToolRegistry, finalize
 from toolrun._core.assembler import Assembler
 from toolrun._core.seams import ToolResult
@@ -27,20 +25,12 @@ from toolrun.wires.gemini import Gemini
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from tests.streams.corpus import Recording
     from toolrun import ToolCall
 
 Json = dict[str, Any]
 
-HERE = Path(__file__).resolve()
-ROOT = Path(os.environ.get("TOOLRUN_CORPUS") or HERE.parents[2].parent / "shared" / "corpus")
-COPIED = HERE.parents[1] / "cases" / "stream_cases.jsonl"
-CASES_FILE = COPIED if COPIED.is_file() else ROOT.parent / "cases" / "stream_cases.jsonl"
-ABSENT = f"the recordings are not in {ROOT}; set TOOLRUN_CORPUS to the folder that has their index.jsonl"
 GEMINI = Gemini()
-
-
-def lines(path: Path) -> list[Any]:
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line] if path.is_file() else []
 
 
 # -- writing events down --------------------------------------------------------------------
@@ -125,139 +115,36 @@ def messages(events: Sequence[Any], results: Sequence[str] = (), *, failed: bool
 
 # -- cases ----------------------------------------------------------------------------------
 
-CASES = [case for case in lines(CASES_FILE) if case["wire"] == "gemini"]
-
-
-def test_all_cases_are_here() -> None:
-    assert len(CASES) == 15
-
-
-def answers(case: Json, policy: str | None = None) -> list[Json]:
-    expected = case["expected"]
-    others = [other for other in expected.get("alternatives", ()) if other.get("policy") == policy]
-    return others if policy else [expected, *others]
-
-
-def is_answer(answer: Json, calls: Sequence[ToolCall]) -> bool:
-    got = [(None if c.synthetic_id else c.id, c.name, c.arguments, c.status, _json(c.raw_arguments)) for c in calls]
-    want = [(c["id"], c["name"] or None, c["arguments"], c["status"], _json(c["raw"])) for c in answer["calls"]]
-    return got == want and [c.name for c in calls if c.executable] == answer["executable"]
-
-
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
-def test_case(case: Json) -> None:
-    """The calls are the primary answer or an alternative, and so is what may run."""
-    calls = run(case["events"], end=case["end"])
-    assert any(is_answer(answer, calls) for answer in answers(case)), calls
-
-
-@pytest.mark.parametrize("case", [case for case in CASES if answers(case, "run_held")], ids=lambda case: case["id"])
-def test_case_with_held_calls_run(case: Json) -> None:
-    calls = run(case["events"], end=case["end"], policy=FinishPolicy(run_held={"length"}))
-    assert any(is_answer(answer, calls) for answer in answers(case, "run_held"))
-
 
 @pytest.mark.parametrize("case", ["ge-006-malformed-empty", "ge-018-unexpected-tool-call"])
 def test_case_without_calls_is_diagnosed(case: str) -> None:
-    [found] = [one for one in CASES if one["id"] == case]
-    assert [code for code, _ in diagnostics(found["events"])] == ["finish_without_calls"]
+    assert [code for code, _ in diagnostics(cases.BY_ID[case]["events"])] == ["finish_without_calls"]
 
 
 # -- recordings -----------------------------------------------------------------------------
 
-ENTRIES = [entry for entry in lines(ROOT / "index.jsonl") if entry["wire"] == "gemini"]
-recorded = pytest.mark.skipif(not ENTRIES, reason=ABSENT)
-each = pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry["id"])
-
-NEVER_AN_OBJECT = {("pydanticai-test-google-model-file-search-grounding-gemini-3-true-3", 0): ""}
-"""The server's own tool was called without `args`: blank text here, null in the index."""
-
-
-@functools.cache
-def events_of(file: str) -> tuple[Json, ...]:
-    return tuple(lines(ROOT / file))
+RECORDINGS = corpus.recordings("gemini")
+recorded = pytest.mark.skipif(not RECORDINGS, reason=corpus.ABSENT)
+each = pytest.mark.parametrize("recording", RECORDINGS, ids=lambda recording: recording.id)
 
 
 def sse(events: Sequence[Json]) -> bytes:
     return b"".join(b"data: " + json.dumps(event).encode() + b"\r\n\r\n" for event in events)
 
 
-def expected(entry: Json) -> list[tuple[Any, ...]]:
-    return [
-        (
-            place,
-            want["id"],
-            want["name"],
-            _json(NEVER_AN_OBJECT.get((entry["id"], place), want["arguments_raw"])),
-            want["provider_executed"],
-            "ok",
-            not want["provider_executed"],
-        )
-        for place, want in enumerate(entry["expected"]["calls"])
-    ]
-
-
-def got(calls: Sequence[ToolCall]) -> list[tuple[Any, ...]]:
-    return [
-        (
-            call.index,
-            None if call.synthetic_id else call.id,
-            call.name,
-            _json(call.raw_arguments),
-            call.provider_executed,
-            call.status,
-            call.executable,
-        )
-        for call in calls
-    ]
-
-
 @recorded
-def test_all_recordings_are_here() -> None:
-    assert len(ENTRIES) == 48
+@each
+def test_recording_as_an_array(recording: Recording) -> None:
+    """The JSON array that comes without `alt=sse` is read too, cut anywhere."""
+    data = json.dumps(recording.events).encode()
+    for most in (len(data), 4096, 61):
+        corpus.check(run([*corpus.chunks(data, recording.id, most=most)]), recording.calls)
 
 
 @recorded
 @each
-def test_recording(entry: Json) -> None:
-    """Order, ids, names, arguments and who runs them, from decoded events."""
-    calls = run(events_of(entry["file"]))
-    assert got(calls) == expected(entry)
-    client = [call for call in calls if not call.provider_executed]
-    assert [call.arguments for call in client] == [
-        want["arguments"] for want in entry["expected"]["calls"] if not want["provider_executed"]
-    ]
-    assert len({call.id for call in calls}) == len(calls)
-
-
-@recorded
-@each
-def test_recording_as_bytes(entry: Json) -> None:
-    """The same from the recorded lines, from SSE and from the JSON array that comes without `alt=sse`, cut anywhere."""
-    events = events_of(entry["file"])
-    for data in ((ROOT / entry["file"]).read_bytes(), sse(events), json.dumps(events).encode()):
-        for size in (len(data), 4096, 61):
-            cut = [data[start : start + size] for start in range(0, len(data), size)]
-            assert got(run(cut)) == expected(entry)
-
-
-@recorded
-@each
-def test_recording_cut_at_every_event(entry: Json) -> None:
-    """Nothing runs before the finish, and nothing that the whole does not run."""
-    events = events_of(entry["file"])
-    runs = [(call.name, call.arguments) for call in run(events) if call.executable]
-    for length, end in itertools.product(range(len(events)), ("auto", "error")):
-        calls = run(events[:length], end=end)
-        finished = any("finishReason" in told for event in events[:length] for told in event["candidates"])
-        assert finished or {call.status.value for call in calls} <= {"incomplete"}
-        assert [(call.name, call.arguments) for call in calls if call.executable] == (runs if finished else [])
-
-
-@recorded
-@each
-def test_recording_keeps_text_and_usage(entry: Json) -> None:
-    events = events_of(entry["file"])
+def test_recording_keeps_text_and_usage(recording: Recording) -> None:
+    events = recording.events
     finalizer, told = fed(events)
     parts = [
         part for event in events for one in event["candidates"] for part in one.get("content", {}).get("parts", ())
@@ -825,7 +712,7 @@ class Handler(BaseHTTPRequestHandler):
 @pytest.fixture(scope="module")
 def server() -> Iterator[Server]:
     with Server(("127.0.0.1", 0), Handler) as serving:
-        serving.answers = {entry["id"]: events_of(entry["file"]) for entry in ENTRIES}
+        serving.answers = {recording.id: recording.events for recording in RECORDINGS}
         thread = threading.Thread(target=serving.serve_forever)
         thread.start()
         yield serving
@@ -849,12 +736,12 @@ DROPPED_BY_THE_SDK = {"serviceTier"}
 
 @recorded
 @each
-def test_sdk_stream(entry: Json, sdks: dict[str, Any]) -> None:
+def test_sdk_stream(recording: Recording, sdks: dict[str, Any]) -> None:
     """The SDK's own objects, streamed over HTTP, give the same calls, text and history as the JSON."""
-    models = sdks[entry["provider"]].models
-    finalizer, _ = fed(list(models.generate_content_stream(model=entry["id"], contents="x")))
-    assert got(finalizer.calls) == expected(entry)
-    plain, _ = fed(events_of(entry["file"]))
+    models = sdks[recording.provider].models
+    finalizer, _ = fed(list(models.generate_content_stream(model=recording.id, contents="x")))
+    corpus.check(finalizer.calls, recording.calls)
+    plain, _ = fed(recording.events)
     assert [dict(call.extra) for call in finalizer.calls] == [dict(call.extra) for call in plain.calls]
     usage = {key: value for key, value in plain.response.usage.items() if key not in DROPPED_BY_THE_SDK}
     assert finalizer.response == dataclasses.replace(plain.response, usage=usage)
@@ -1156,7 +1043,7 @@ def test_nothing_to_send_back() -> None:
     assert not GEMINI.continues("STOP")
 
 
-ECHOES = [path for entry in ENTRIES if (path := ROOT / "echo" / "gemini" / f"{entry['id']}.json").is_file()]
+ECHOES = [recording for recording in RECORDINGS if recording.echo]
 
 
 @recorded
@@ -1165,14 +1052,14 @@ def test_all_echoes_are_here() -> None:
 
 
 @recorded
-@pytest.mark.parametrize("path", ECHOES, ids=lambda path: path.stem)
-def test_history_means_what_was_accepted(path: Path, server: Server, sdks: dict[str, Any]) -> None:
+@pytest.mark.parametrize("recording", ECHOES, ids=lambda recording: recording.id)
+def test_history_means_what_was_accepted(recording: Recording, server: Server, sdks: dict[str, Any]) -> None:
     """What a client sent next and was answered, and what is sent here, tell the model the same."""
-    echo = json.loads(path.read_text(encoding="utf-8"))
-    [entry] = [entry for entry in ENTRIES if entry["id"] == path.stem]
+    echo = recording.echo
+    assert echo is not None
     texts = [_content(part["functionResponse"]["response"]) for part in _parts(echo["results"])]
-    history = messages(events_of(entry["file"]), texts)
-    had_ids = any(want["id"] for want in entry["expected"]["calls"])
+    history = messages(recording.events, texts)
+    had_ids = any(want.id for want in recording.calls)
 
     assert [one["role"] for one in history] == ["model", "user"]
     assert _meaning(history[:1], had_ids) == _meaning(echo["assistant"], had_ids)

@@ -21,17 +21,14 @@ from toolrun import (
     TextDelta,
     Tool,
     ToolRegistry,
-    finalize,
 )
 from toolrun._core.assembler import Assembler
 from toolrun._core.seams import ToolResult
 
 from .responses import (
-    CORPUS,
     PATCH,
     SEARCH,
     SHELL,
-    TESTS,
     WHOLE,
     WIRE,
     added,
@@ -46,82 +43,16 @@ from .responses import (
     fed,
     history,
     item_done,
-    lines_of,
     message_item,
     reasoning_item,
     runs,
-    same_text,
     text_delta,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from toolrun import ToolCall
+    from collections.abc import Iterable
 
     from .responses import Json
-
-# -- the cases ------------------------------------------------------------------------------
-
-CASE_FILES = (TESTS / "cases" / "stream_cases.jsonl", CORPUS.parent / "cases" / "stream_cases.jsonl")
-CASES = [
-    case
-    for case in next((lines_of(path) for path in CASE_FILES if path.is_file()), [])
-    if case["wire"] == "openai-responses"
-]
-each_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
-
-
-def matches(answer: Json, calls: Sequence[ToolCall]) -> bool:
-    client = [call for call in calls if not call.provider_executed]
-    return (
-        len(client) == len(answer["calls"])
-        and runs(calls) == answer["executable"]
-        and all(
-            (got.synthetic_id if want["id"] is None else got.id == want["id"])
-            and got.name == (want["name"] or None)
-            and got.arguments == want["arguments"]
-            and got.status.value == want["status"]
-            and same_text(got.raw_arguments, want["raw"])
-            for got, want in zip(client, answer["calls"], strict=True)
-        )
-    )
-
-
-def test_number_of_cases() -> None:
-    """The file has as many cases of this wire as these tests were written for."""
-    assert len(CASES) == 17
-
-
-@each_case
-def test_case(case: Json) -> None:
-    """The primary answer, in every case."""
-    assert matches(case["expected"], finalize(case["events"], wire=WIRE, end=case["end"]))
-
-
-@pytest.mark.parametrize("at", [1, 2, 3])
-@each_case
-def test_case_split_elsewhere(case: Json, at: int) -> None:
-    """Where the argument text is split does not matter."""
-    events = []
-    for event in case["events"]:
-        if event["type"].endswith(".delta") and len(event["delta"]) > at:
-            events += [{**event, "delta": event["delta"][:at]}, {**event, "delta": event["delta"][at:]}]
-        else:
-            events.append(event)
-
-    assert matches(case["expected"], finalize(events, wire=WIRE, end=case["end"]))
-
-
-def test_case_held() -> None:
-    """`run_held` runs the whole call of a response that was cut, and not the other."""
-    case = next(case for case in CASES if case["id"] == "re-007-incomplete-with-earlier-complete")
-    (answer,) = [other for other in case["expected"]["alternatives"] if other.get("policy") == "run_held"]
-
-    policy = FinishPolicy(run_held={"length"})
-
-    assert matches(answer, finalize(case["events"], wire=WIRE, end=case["end"], policy=policy))
-
 
 # -- joining --------------------------------------------------------------------------------
 

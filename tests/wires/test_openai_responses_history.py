@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pydantic import ConfigDict, TypeAdapter, with_config
 
+from tests.streams import corpus
 from toolrun import Repaired, Runner, StreamFinalizer, Tool, ToolRegistry, finalize
 
 from .responses import (
-    ABSENT,
-    CORPUS,
     PATCH,
     RECORDINGS,
     SEARCH,
@@ -37,7 +36,7 @@ from .responses import (
 if TYPE_CHECKING:
     from .responses import Json
 
-recorded = pytest.mark.skipif(not RECORDINGS, reason=ABSENT)
+recorded = pytest.mark.skipif(not RECORDINGS, reason=corpus.ABSENT)
 
 
 # -- history --------------------------------------------------------------------------------
@@ -429,7 +428,7 @@ def meaning(items: list[Json], lossy: set[str]) -> list[Json]:
 
 
 def echoes() -> list[Json]:
-    folder = CORPUS / "echo" / "openai-responses"
+    folder = corpus.ROOT / "echo" / "openai-responses"
     return [json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json"))]
 
 
@@ -465,7 +464,7 @@ def test_echo_byte_for_byte(echo: Json) -> None:
     items = history(*recording.events)
     done = json.dumps([event["data"] for event in recording.events if kind_of(event) == "response.output_item.done"])
     assert [item["arguments"] for item in items if item["type"] == "function_call"] == [
-        want.raw for want in recording.expected if want.by_text and not want.provider_executed
+        want.raw for want in recording.calls if not want.as_object and not want.provider_executed
     ]
     for item in items:
         if item.get("encrypted_content"):
