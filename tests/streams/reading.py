@@ -4,10 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from toolrun import Diagnostic, StreamFinalizer, finalize
+from toolrun import (
+    ArgumentsReplaced,
+    CallDelta,
+    CallFinalized,
+    CallStarted,
+    Diagnostic,
+    StreamFinalizer,
+    finalize,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
+
+    from toolrun import ToolCall
 
 ANY = object()
 """An id that the library made."""
@@ -36,3 +46,27 @@ def diagnostics(events: Iterable[object], wire: str) -> list[str]:
     told = [item for event in events for item in finalizer.feed(event)]
     told += finalizer.close()
     return [item.code for item in told if isinstance(item, Diagnostic)]
+
+
+def assert_lifecycle(told: Sequence[Any], calls: Sequence[ToolCall]) -> None:
+    """Hold that each call has one start, deltas that make its raw text, and one end; starts and ends in call order."""
+    assert [item.position for item in told if isinstance(item, CallStarted)] == list(range(len(calls)))
+    assert [item.call for item in told if isinstance(item, CallFinalized)] == list(calls)
+    for call in calls:
+        mine = [
+            item
+            for item in told
+            if isinstance(item, CallStarted | CallDelta | ArgumentsReplaced | CallFinalized)
+            and item.position == call.position
+        ]
+        assert isinstance(mine[0], CallStarted)
+        assert isinstance(mine[-1], CallFinalized)
+        assert all(isinstance(item, CallDelta | ArgumentsReplaced) for item in mine[1:-1])
+        replaced = [item.after for item in mine if isinstance(item, ArgumentsReplaced)]
+        deltas = "".join(item.text for item in mine if isinstance(item, CallDelta))
+        assert call.raw_arguments == (replaced[-1] if replaced else joined(deltas))
+
+
+def joined(text: str) -> str:
+    """Halves of surrogate pairs put together, as they are in the arguments."""
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")

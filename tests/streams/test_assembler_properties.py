@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections import Counter
-from collections.abc import Mapping
 from functools import partial
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -17,9 +15,7 @@ from hypothesis import strategies as st
 from toolrun import (
     CallDelta,
     CallFinalized,
-    CallStarted,
     CallStatus,
-    Diagnostic,
     FinishPolicy,
     StreamFinalizer,
     ToolCall,
@@ -39,11 +35,12 @@ from .events import (
     sse,
     tool_start,
 )
+from .hostile import HOSTILE, nested
+from .reading import assert_lifecycle
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
-    from .events import Json
 
 bounded = settings(max_examples=200, deadline=None, derandomize=True)
 
@@ -119,39 +116,13 @@ def follow(
     return told, finalizer.calls
 
 
-def joined(text: str) -> str:
-    """Halves of surrogate pairs put together, as they are in the arguments."""
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
-
-
 @bounded
 @given(streams, ENDS)
 def test_lifecycle(stream: tuple[str, list[object]], end: str) -> None:
-    """Each call has one start, then its deltas, then one end; starts and ends come in call order, once each."""
+    """Each call has one start, then deltas that make its raw text, then one end."""
     told, calls = follow(*stream, end)
-
-    assert [item.position for item in told if isinstance(item, CallStarted)] == list(range(len(calls)))
-    assert [item.call for item in told if isinstance(item, CallFinalized)] == list(calls)
     assert [call.position for call in calls] == list(range(len(calls)))
-    for call in calls:
-        mine = [type(item) for item in told if getattr(item, "position", None) == call.position]
-        mine = [kind for kind in mine if kind is not Diagnostic]
-        assert mine[0] is CallStarted
-        assert mine[-1] is CallFinalized
-        assert Counter(mine)[CallStarted] == Counter(mine)[CallFinalized] == 1
-
-
-@bounded
-@given(streams, ENDS)
-def test_deltas_make_the_raw_text(stream: tuple[str, list[object]], end: str) -> None:
-    """What listeners got, put together, is the raw text of the call."""
-    told, calls = follow(*stream, end)
-    for call in calls:
-        text = "".join(item.text for item in told if isinstance(item, CallDelta) and item.position == call.position)
-        replaced = [
-            item.after for item in told if type(item).__name__ == "ArgumentsReplaced" and item.position == call.position
-        ]
-        assert call.raw_arguments == (replaced[-1] if replaced else joined(text))
+    assert_lifecycle(told, calls)
 
 
 @bounded
@@ -343,13 +314,6 @@ def test_lines_in_any_chunking(lines: list[tuple[bytes, bytes]]) -> None:
     assert follow("openai-chat", [data[place : place + 3] for place in range(0, len(data), 3)]) == whole
 
 
-def nested(depth: int, *, key: str | None = "a") -> Any:
-    value: Any = 1
-    for _ in range(depth):
-        value = [value] if key is None else {key: value}
-    return value
-
-
 DEEP = {
     "event of objects": nested(5_000),
     "event of lists": nested(5_000, key=None),
@@ -376,72 +340,6 @@ def as_namespace(event: object) -> object:
     return SimpleNamespace(**event) if isinstance(event, dict) else event
 
 
-class NoAttributes:
-    def __getattribute__(self, name: str) -> Any:
-        raise RuntimeError(name)
-
-
-class NoEquality:
-    def __eq__(self, other: object) -> bool:
-        raise RuntimeError("==")
-
-    __hash__ = None
-
-
-class NoRepr:
-    def __repr__(self) -> str:
-        raise RuntimeError("repr")
-
-
-class NoTruth:
-    def __bool__(self) -> bool:
-        raise RuntimeError("bool")
-
-
-class AnyAttribute:
-    """Has every attribute, like a mock."""
-
-    def __getattr__(self, name: str) -> Any:
-        return self
-
-
-class BadMapping(Mapping):
-    """Says that it has fields and gives none."""
-
-    def __getitem__(self, key: object) -> Any:
-        raise RuntimeError(key)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(("choices", "type", "delta"))
-
-    def __len__(self) -> int:
-        return 3
-
-
-def cycle() -> Json:
-    event: Json = {}
-    event["choices"] = [event]
-    return event
-
-
-HOSTILE: dict[str, Callable[[], Any]] = {
-    "no attributes": NoAttributes,
-    "no equality": NoEquality,
-    "no repr": NoRepr,
-    "no truth": NoTruth,
-    "any attribute": AnyAttribute,
-    "bad mapping": BadMapping,
-    "cycle": cycle,
-    "a class": lambda: NoRepr,
-    "a function": lambda: nested,
-    "a huge index": lambda: {"choices": [{"index": 10**5000}]},
-    "a huge index in digits": lambda: {"choices": [{"index": "9" * 5000}]},
-    "a huge number": lambda: 10**5000,
-    "an unhashable type": lambda: {"type": []},
-    "keys that are no strings": lambda: {1: 2, None: 3, ("a",): 4},
-    "a set": lambda: {1, 2},
-    "an exception": lambda: ValueError("x"),
-}
 PLACES: dict[str, Callable[[Any], Any]] = {
     "alone": lambda value: value,
     "in choices": lambda value: {"choices": [value, {"index": 0, "delta": value}]},

@@ -12,10 +12,6 @@ import pytest
 
 from tests.wires.openai_realtime import OpenAIRealtime
 from toolrun import (
-    ArgumentsReplaced,
-    CallDelta,
-    CallFinalized,
-    CallStarted,
     CallStatus,
     FinishPolicy,
     Runner,
@@ -28,6 +24,7 @@ from toolrun.wires import WIRES as BUILT_IN
 
 from . import corpus
 from .corpus import check, raising
+from .reading import assert_lifecycle
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -103,24 +100,6 @@ def test_lifecycle(recording: Recording) -> None:
     told = [item for event in recording.events for item in finalizer.feed(event)]
     told += finalizer.close()
     assert_lifecycle(told, finalizer.calls)
-
-
-def assert_lifecycle(told: Sequence[Any], calls: Sequence[ToolCall]) -> None:
-    assert [item.position for item in told if isinstance(item, CallStarted)] == list(range(len(calls)))
-    assert [item.call for item in told if isinstance(item, CallFinalized)] == list(calls)
-    for call in calls:
-        mine = [
-            item
-            for item in told
-            if isinstance(item, CallStarted | CallDelta | ArgumentsReplaced | CallFinalized)
-            and item.position == call.position
-        ]
-        assert isinstance(mine[0], CallStarted)
-        assert isinstance(mine[-1], CallFinalized)
-        assert all(isinstance(item, CallDelta | ArgumentsReplaced) for item in mine[1:-1])
-        replaced = [item.after for item in mine if isinstance(item, ArgumentsReplaced)]
-        deltas = "".join(item.text for item in mine if isinstance(item, CallDelta))
-        assert call.raw_arguments == (replaced[-1] if replaced else deltas)
 
 
 # -- cut ------------------------------------------------------------------------------------
