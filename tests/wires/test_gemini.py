@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.streams import cases, corpus
-from toolrun import FinishPolicy, Runner, StreamFinalizer, Tool, ToolRegistry, finalize
+from toolrun import FinishPolicy, Runner, StreamFinalizer, Tool, ToolRegistry, afinalize, finalize
 from toolrun._core.assembler import Assembler
 from toolrun._core.seams import ToolResult
 from toolrun.wires.gemini import Gemini
@@ -126,6 +126,7 @@ def test_case_without_calls_is_diagnosed(case: str) -> None:
 RECORDINGS = corpus.recordings("gemini")
 recorded = pytest.mark.skipif(not RECORDINGS, reason=corpus.ABSENT)
 each = pytest.mark.parametrize("recording", RECORDINGS, ids=lambda recording: recording.id)
+on_asyncio = pytest.mark.parametrize("anyio_backend", ["asyncio"])  # the client's own waiting is asyncio's
 
 
 def sse(events: Sequence[Json]) -> bytes:
@@ -745,6 +746,15 @@ def test_sdk_stream(recording: Recording, sdks: dict[str, Any]) -> None:
     assert [dict(call.extra) for call in finalizer.calls] == [dict(call.extra) for call in plain.calls]
     usage = {key: value for key, value in plain.response.usage.items() if key not in DROPPED_BY_THE_SDK}
     assert finalizer.response == dataclasses.replace(plain.response, usage=usage)
+
+
+@recorded
+@on_asyncio
+async def test_sdk_async_stream(sdks: dict[str, Any]) -> None:
+    """The async client's objects give the same calls."""
+    for recording in RECORDINGS:
+        stream = await sdks[recording.provider].aio.models.generate_content_stream(model=recording.id, contents="x")
+        corpus.check(await afinalize(stream, wire=GEMINI), recording.calls)
 
 
 PIECES = [
