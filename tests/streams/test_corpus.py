@@ -66,6 +66,8 @@ def bare(recording: Recording) -> Sequence[Any]:
 def test_bytes(recording: Recording) -> None:
     """The recording's own lines, and the same events as the provider frames them, give the same calls in any chunks."""
     for data in (recording.data, recording.stream):
+        if recording.wire in BUILT_IN:
+            check(finalize(data), recording.calls)
         for most in (len(data), 4096, 61):
             check(finalize(corpus.chunks(data, recording.id, most=most), wire=WIRES[recording.wire]), recording.calls)
 
