@@ -206,9 +206,21 @@ def test_exceptions() -> None:
 
 ORPHAN = {"type": "content_block_delta", "index": 4, "delta": {"type": "input_json_delta", "partial_json": "{}"}}
 FAILED = {"error": {"message": "no call", "failed_generation": "<function=take>"}}
+PROVEN = [
+    {"type": "message_start", "message": {}},
+    {
+        "type": "content_block_start",
+        "index": 0,
+        "content_block": {"type": "tool_use", "id": "a", "name": "take", "input": {"n": 1}},
+    },
+    {"type": "content_block_stop", "index": 0},
+    {"type": "content_block_start", "index": 1, "content_block": {"type": "text", "text": ""}},
+]
 
 ODD: dict[str, list[object]] = {
     "finish_without_calls": [finish("tool_calls")],
+    "leaked_call": [{"choices": [{"delta": {"content": "<tool_call>{"}, "finish_reason": "stop"}]}],
+    "late_arguments": [*PROVEN, {**ORPHAN, "index": 0}],
     "orphan_delta": [{"type": "message_start", "message": {}}, ORPHAN],
     "undecodable_event": [finish("stop"), "data: keep-alive\n\n"],
     "lost_event": [finish("stop"), "data: {]\n\n"],
@@ -223,7 +235,7 @@ ODD: dict[str, list[object]] = {
 @pytest.mark.parametrize("code", ODD)
 def test_diagnostic(code: str) -> None:
     """Each documented diagnostic comes from a stream that is odd in its way."""
-    finalizer = StreamFinalizer()
+    finalizer = StreamFinalizer(eager=lambda name: name == "take")
     events = [event for source in ODD[code] for event in finalizer.feed(source)] + list(finalizer.close())
 
     assert code in [event.code for event in events if isinstance(event, Diagnostic)]

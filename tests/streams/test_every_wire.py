@@ -130,10 +130,6 @@ def words_of(wire: str) -> list[str]:
     return sorted(found | {value for value in values if isinstance(value, str) and len(value) < 40})
 
 
-LEAVES: dict[str, tuple[type[Exception], ...]] = {"anthropic-messages": (TypeError,)}
-"""A type that cannot be looked up is left to the finalizer: asking first would cost every event that can."""
-
-
 @each
 def test_damage(wire: str) -> None:
     """Whatever stands where in the events, nothing raises, even in the decoder, and the history is plain data."""
@@ -142,6 +138,6 @@ def test_damage(wire: str) -> None:
     @settings(chat_kit.UNHURRIED, max_examples=40, derandomize=True)
     @given(chat_kit.soup(streams, words_of(wire)))
     def check(events: list[Any]) -> None:
-        chat_kit.check_survives(WIRES[wire], events, leaves=LEAVES.get(wire, ()))
+        chat_kit.check_survives(WIRES[wire], events)
 
     check()

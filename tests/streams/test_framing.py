@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
+from typing import TYPE_CHECKING
 
 import pytest
 
-from toolrun import CallStatus, StreamFinalizer, ToolCall, finalize
+from toolrun import CallStatus, Diagnostic, StreamFinalizer, ToolCall, finalize
 
 from .corpus import chunks
 from .events import DONE, chat, chunk, input_delta, message_delta, message_start, piece, sse, tool_start
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 ARGUMENTS = '{"city": "Zürich 🌍", "n": [1, {"a": "\\n}{"}]}'
 EVENTS = chat(
@@ -249,3 +254,58 @@ def test_deep_payload() -> None:
     assert (call.status, call.executable) == (CallStatus.INCOMPLETE, False)
     (call,) = finalize(damaged(b"[" * 100_000 + b"]" * 100_000, form="sse"))
     assert call.executable is False
+
+
+LINES = {
+    "sse": ["data: " + json.dumps(event) for event in EVENTS] + ["data: [DONE]"],
+    "sse with blank lines": [line for event in EVENTS for line in ("data: " + json.dumps(event), "")],
+    "sse with comments": [
+        ": ping",
+        "",
+        *(line for event in EVENTS for line in ("data:" + json.dumps(event), ": ping")),
+    ],
+    "sse with names": [line for event in EVENTS for line in ("event: chunk", "data: " + json.dumps(event), "")],
+    "ndjson": [json.dumps(event) for event in EVENTS],
+}
+
+
+@pytest.mark.parametrize("kind", [str, str.encode], ids=["text", "bytes"])
+@pytest.mark.parametrize("lines", LINES.values(), ids=LINES)
+def test_lines_without_their_ends(lines: list[str], kind: Callable[[str], str | bytes]) -> None:
+    """The `iter_lines` of HTTP clients takes line ends away."""
+    assert is_whole(finalize([kind(line) for line in lines], wire="openai-chat"))
+
+
+def test_pieces_that_begin_like_lines_continue_an_unfinished_event() -> None:
+    """The text of a call may hold anything, and the transport may split it anywhere."""
+    text = '{"a": "{}data: {} [DONE] : event: id: []"}'
+    whole = "data: " + json.dumps(chunk(piece(text, index=0, id="c", name="f"), finish="stop")) + "\n\n"
+    for width in (1, 2, 3, 5):
+        [call] = finalize([whole[start : start + width] for start in range(0, len(whole), width)])
+        assert call.raw_arguments == text
+
+
+OVERLONG = {
+    "line": [b'data: {"choices": "'],
+    "line of many data lines": [b'data: {"choices": "\n'],
+    "document": [b'{\n"choices": "\n'],
+}
+
+
+@pytest.mark.parametrize("start", OVERLONG.values(), ids=OVERLONG)
+def test_an_event_without_an_end_is_lost_in_bounded_memory(start: list[bytes]) -> None:
+    """What is kept of it is its head; the events after it are read."""
+    finalizer = StreamFinalizer("openai-chat")
+    more = b"x" * 4_000_000
+    if start != OVERLONG["line"]:
+        more = b"data: " * start[0].startswith(b"data") + more + b"\n"
+    tracemalloc.start()
+    for block in (*start, *([more] * 50)):
+        finalizer.feed(block)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    after = b"\n\n" + sse(chat(piece("{}", index=0, id="c", name="f")))
+    events = [*finalizer.feed(after), *finalizer.close()]
+    assert peak < 250_000_000
+    assert "lost_event" in [event.code for event in events if isinstance(event, Diagnostic)]
+    assert [(call.id, call.executable) for call in finalizer.calls] in ([("c", False)], [])

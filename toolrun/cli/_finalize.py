@@ -6,6 +6,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from toolrun import Diagnostic, StreamFinalizer
+from toolrun.cli._batch import finalize_case, run_batch
 from toolrun.cli._exits import BAD_INPUT, SUCCEEDED, InputError, complain
 from toolrun.cli._records import call_record
 from toolrun.cli._sources import open_sources, recognised
@@ -24,12 +25,16 @@ _SHOWN_ARGUMENTS: Final = 160
 
 
 def finalize(options: Namespace) -> int:
-    """Print the calls of each stream.
+    """Print the calls of each stream, or of each case of a batch.
 
     Raises:
-        InputError: A file is not there, or there is no such wire.
+        InputError: A file is not there, there is no such wire, or neither or both kinds of input are given.
     """
     wire = wire_named(options.wire)
+    if (options.batch is None) == (not options.streams):
+        raise InputError("name streams, or one --batch file (see toolrun finalize --help)")
+    if options.batch is not None:
+        return run_batch(options.batch, lambda case: finalize_case(case, options.wire, options.end))
     sources = open_sources(options.streams)
     code = SUCCEEDED
     for source in sources:

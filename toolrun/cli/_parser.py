@@ -53,9 +53,16 @@ exit code:
   0  the streams could be read, whatever is in them
   2  bad input; one line on standard error says what
 
+batch:
+  A line of JSON for each case: {{"id": ..., "wire": ..., "events": ..., "end": ...}};
+  `events` is a list of decoded events or the raw text of a stream, the others may
+  be left out. For each case a line is printed: id, wire, calls, the names that
+  may run, diagnostics.
+
 examples:
   toolrun finalize recorded.sse
   toolrun finalize - --json < recorded.jsonl
+  toolrun finalize --batch cases.jsonl | jq .executable
 """
 
 
@@ -147,12 +154,13 @@ def _add_finalize(commands: argparse._SubParsersAction[_Parser]) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    _add_streams(parser)
+    _add_streams(parser, nargs="*")
     parser.add_argument("--json", action="store_true", help="one JSON object a call")
+    parser.add_argument("--batch", metavar="FILE.jsonl", help="many cases, a line of JSON for each; or -")
 
 
-def _add_streams(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("streams", nargs="+", metavar="STREAM", help="a file with one response, or -")
+def _add_streams(parser: argparse.ArgumentParser, nargs: str = "+") -> None:
+    parser.add_argument("streams", nargs=nargs, metavar="STREAM", help="a file with one response, or -")
     parser.add_argument(
         "--wire",
         default="auto",
