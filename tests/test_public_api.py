@@ -25,7 +25,7 @@ NAMES = [
     "RepairRecord", "RepairRefused", "RepairRequest", "Repaired", "Retry", "RunStream", "Runner", "RunnerClosed",
     "StreamEvent", "StreamFinalizer", "StreamInterrupted", "Succeeded", "TextDelta", "TimedOut", "Tool", "ToolCall",
     "ToolContext", "ToolDefinition", "ToolError", "ToolRegistry", "ToolrunError", "TryAgain", "Turn", "TurnPending",
-    "UnknownWire", "ValidatedCall", "afinalize", "finalize",
+    "UnknownWire", "ValidatedCall", "afinalize", "finalize", "tool",
 ]  # fmt: skip
 
 SEAMS = [
@@ -232,7 +232,7 @@ def test_errors_say_what_failed(name: str, text: str) -> None:
 # -- what importing costs ---------------------------------------------------------------------
 
 HEAVY = {
-    "anthropic", "docstring_parser", "importlib.metadata", "jsonschema", "openai", "rich", "sqlite3", "tenacity", "trio",
+    "anthropic", "docstring_parser", "importlib.metadata", "jsonschema", "jsonschema_rs", "openai", "rich", "sqlite3", "tenacity", "trio",
 }  # fmt: skip
 
 IMPORTED = """

@@ -57,7 +57,7 @@ from toolrun._core.records import ArgumentIssue, Edit, Grade, RepairRecord
 from toolrun._core.registry import ToolRegistry
 from toolrun._core.repair import Fault, Refuse, Renamed, RepairBudget, Repaired, RepairRequest
 from toolrun._core.retry import Retry
-from toolrun._core.tools import Tool
+from toolrun._core.tools import Tool, tool
 from toolrun._runtime.events import RunStream
 from toolrun._runtime.runner import Runner
 from toolrun._runtime.turn import Turn
@@ -129,4 +129,5 @@ __all__ = [
     "ValidatedCall",
     "afinalize",
     "finalize",
+    "tool",
 ]

@@ -27,11 +27,11 @@ from toolrun import (
     ToolRegistry,
 )
 from toolrun._core import exceptions, outcomes, policy
+from toolrun._core.issues import MAX_ISSUES
 from toolrun._core.json_text import MAX_CHARACTERS, MAX_DEPTH
 from toolrun._core.repair import Fault
 from toolrun._core.results import QUOTED_CHARACTERS
 from toolrun._core.routing import MAX_CALLS
-from toolrun._core.schema import MAX_ISSUES
 from toolrun._core.tools import Tool, ToolOptions
 from toolrun.abc import Job, Sink
 
@@ -315,7 +315,7 @@ def test_tool_options() -> None:
     rows = {words(row[0])[0]: row[1].strip("`").strip('"') for row in table("guides/tools.md", "option")}
     expected = {name: default for name, default in defaults(Tool).items() if name in ToolOptions.__annotations__}
 
-    assert rows == expected | {"metadata": "{}"}
+    assert rows == expected | {"metadata": "{}", "tags": "()"}
 
 
 def test_faults_and_grades() -> None:

@@ -384,7 +384,7 @@ async def test_a_hook_cannot_change_a_sibling():
 
     registry = registry_with_good()
     given = []
-    schema = {"type": "object", "properties": {"amount": {"type": "integer"}}}
+    schema = {"type": "object", "properties": {"amount": {"type": "integer"}}, "required": ["amount"]}
 
     def pay(amount: int) -> None:
         given.append(amount)

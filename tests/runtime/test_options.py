@@ -61,7 +61,10 @@ TOOL = {
     "effect": "runtime/test_timeouts.py::test_a_pure_tool_leaves_no_doubt",
     "destructive": "runtime/test_options.py::test_destructive",
     "repair": "runtime/test_options.py::test_repair_floor",
+    "tags": "core/test_registries.py::test_filtered_by_tags",
     "metadata": "runtime/test_options.py::test_metadata",
+    "strict": "core/test_declaration.py::test_lax_tools",
+    "open": "core/test_declaration.py::test_open_tools",
 }
 DECLARE = {
     "name": "core/test_registry.py::test_a_name_and_a_description_of_its_own",

@@ -19,6 +19,9 @@ CallKind: TypeAlias = Literal["function", "custom"]
 Effect: TypeAlias = Literal["once", "idempotent", "pure"]
 """`"once"`: never run again. `"idempotent"`: again with the same key is safe. `"pure"`: no effect."""
 
+FunctionKind: TypeAlias = Literal["function", "coroutine", "generator", "async_generator"]
+"""What calling a tool's function gives: its result, an awaitable of it, or an iterator whose last item it is."""
+
 
 class CallStatus(StrEnum):
     """What the finalizer says of a call.

@@ -23,7 +23,7 @@ from toolrun._core.exceptions import (
     RepairRefused,
 )
 from toolrun._core.json_text import dump_once, parse_object
-from toolrun._core.outcomes import NotExecuted, Outcome, Refused
+from toolrun._core.outcomes import Deferred, NotExecuted, Outcome, Refused
 from toolrun._core.records import ArgumentIssue, Grade, RepairRecord
 from toolrun._core.repair import (
     Fault,
@@ -159,7 +159,10 @@ def call_flow(
     if finding.validated is None or finding.tool is None:
         raise AssertionError("a call without a fault is validated")
     validated = replace(finding.validated, repairs=tuple(records))
-    outcome: Outcome = yield Execute(validated, finding.tool)
+    if finding.tool.function is None:
+        outcome: Outcome = Deferred(call=call, code="declared_only")
+    else:
+        outcome = yield Execute(validated, finding.tool)
     return replace(
         outcome, tool=validated.tool, repairs=validated.repairs, grade=validated.grade, arguments=validated.arguments
     )

@@ -33,6 +33,8 @@ class ArgumentIssue(NamedTuple):
 
     `path` is a JSON path (`$.city`) for schema issues and `""` for syntax issues; `offset`
     counts characters from 0, `line` and `column` from 1, and all three are None for schema issues.
+    `expected` and `came` say for schema issues what should stand there and what does, in a few words;
+    `""` where there is nothing to say.
     """
 
     code: str
@@ -42,13 +44,16 @@ class ArgumentIssue(NamedTuple):
     line: int | None = None
     column: int | None = None
     excerpt: str = ""
+    expected: str = ""
+    came: str = ""
 
     def describe(self) -> str:
         """Say where and what, in one line."""
         if self.offset is not None:
             near = f", near {self.excerpt!r}" if self.excerpt else ""
             return f"{self.message} (line {self.line}, column {self.column}, character {self.offset}{near})"
-        return f"{self.path}: {self.message}" if self.path else self.message
+        came = f", got {self.came}" if self.came else ""
+        return f"{self.path}: {self.message}{came}" if self.path else self.message
 
 
 class Edit(NamedTuple):

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeAlias, TypeVar, overload
 
 from toolrun._core.dialects import get_dialect, write_definition
 from toolrun._core.exceptions import RegistrationError
 from toolrun._core.repair import bind
-from toolrun._core.tools import Tool
+from toolrun._core.tools import Tool, tools_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Mapping
 
     from typing_extensions import Unpack
 
@@ -21,6 +23,23 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 R = TypeVar("R")
 HookT = TypeVar("HookT", bound="RepairHook")
+Prepare: TypeAlias = Callable[[Any, Sequence[Tool]], Iterable[Tool]]
+"""Gets the deps of a turn and the tools, and returns the tools of the turn."""
+
+PrepareT = TypeVar("PrepareT", bound=Prepare)
+
+
+class _Preparation(NamedTuple):
+    """What prepares a turn, and the names of the tools that it is asked about; None for all."""
+
+    prepare: Prepare
+    scope: frozenset[str] | None
+
+
+def _renamed_hook(hook: HookBinding, names: Mapping[str, str]) -> HookBinding:
+    if hook.tools is None:
+        return hook
+    return replace(hook, tools=frozenset(names[name] for name in hook.tools if name in names))
 
 
 class ToolRegistry:
@@ -38,10 +57,21 @@ class ToolRegistry:
         'double'
     """
 
-    def __init__(self, tools: Iterable[Tool] = ()) -> None:
-        """Begin with these tools."""
+    def __init__(self, tools: Iterable[Tool] = (), *, reserved: Iterable[str] = ()) -> None:
+        """Begin with these tools.
+
+        Args:
+            tools: Tools to register.
+            reserved: Names that no tool may have: those of the tools that the provider itself runs in the same
+                requests, `"web_search"` say.
+
+        Raises:
+            RegistrationError: Two tools have the same name, or one has a reserved one.
+        """
+        self._reserved = frozenset(reserved)
         self._tools: dict[str, Tool] = {}
         self._hooks: list[HookBinding] = []
+        self._preparations: list[_Preparation] = []
         for tool in tools:
             self.add(tool)
 
@@ -84,13 +114,30 @@ class ToolRegistry:
         """Register a tool.
 
         Raises:
-            RegistrationError: Its name is taken.
+            RegistrationError: Its name is taken or reserved.
         """
+        if tool.name in self._reserved:
+            raise RegistrationError(f"{tool.name!r} is reserved for a tool that the provider runs; pass another name=…")
         if tool.name in self._tools:
             raise RegistrationError(
                 f"a tool named {tool.name!r} is registered already; give one of them another name=…"
             )
         self._tools[tool.name] = tool
+
+    def add_methods(self, instance: object, *, prefix: str = "") -> None:
+        """Register the methods of an instance that are marked with `@tool`, bound to it.
+
+        Args:
+            instance: Of a class with marked methods.
+            prefix: Goes before their names, to register several instances of a class.
+
+        Raises:
+            RegistrationError: No method is marked, one cannot be described, or a name is taken.
+        """
+        tools = list(tools_of(instance, prefix=prefix))
+        ToolRegistry((*self, *tools), reserved=self._reserved)  # all of them, or none
+        for found in tools:
+            self.add(found)
 
     def __getitem__(self, name: str) -> Tool:
         """Get a tool by its registered name.
@@ -116,6 +163,127 @@ class ToolRegistry:
     def names(self) -> tuple[str, ...]:
         """The registered names, sorted."""
         return tuple(sorted(self._tools))
+
+    # -- registries of registries -----------------------------------------------------------
+
+    def __or__(self, other: ToolRegistry) -> ToolRegistry:
+        """Combine two registries: the tools, hooks, preparations and reserved names of both, in this order.
+
+        The result is a registry of its own; what is registered in the parts later is not in it. A hook that is
+        bound to no tools is asked about all of them.
+
+        Raises:
+            RegistrationError: A name is in both, or in one and reserved in the other.
+        """
+        combined = ToolRegistry((*self, *other), reserved=self._reserved | other._reserved)
+        combined._hooks = list(dict.fromkeys((*self._hooks, *other._hooks)))
+        combined._preparations = [*self._scoped_preparations(), *other._scoped_preparations()]
+        return combined
+
+    def filtered(
+        self, keep: Callable[[Tool], bool] | None = None, *, tags: str | Iterable[str] | None = None
+    ) -> ToolRegistry:
+        """The tools for which a function says True, and that have at least one of the tags."""
+        wanted = None if tags is None else {tags} if isinstance(tags, str) else set(tags)
+        return self._derived(
+            {
+                tool.name: tool.name
+                for tool in self
+                if (keep is None or keep(tool)) and (wanted is None or not wanted.isdisjoint(tool.tags))
+            }
+        )
+
+    def prefixed(self, prefix: str) -> ToolRegistry:
+        """The same tools, each name with a prefix."""
+        return self._derived({name: prefix + name for name in self._tools})
+
+    def renamed(self, names: Mapping[str, str]) -> ToolRegistry:
+        """The same tools, some under new names; hooks that are bound to them follow.
+
+        Args:
+            names: From registered names to new ones.
+
+        Raises:
+            RegistrationError: There is no tool of an old name, or a new one is taken or reserved.
+        """
+        missing = sorted(names.keys() - self._tools.keys())
+        if missing:
+            raise RegistrationError(
+                f"no tools named {', '.join(map(repr, missing))}; registered: {', '.join(self.names)}"
+            )
+        return self._derived({name: names.get(name, name) for name in self._tools})
+
+    def _derived(self, names: Mapping[str, str]) -> ToolRegistry:
+        """The tools of some names under others."""
+        derived = ToolRegistry(
+            (
+                tool if names[tool.name] == tool.name else tool.renamed(names[tool.name])
+                for tool in self
+                if tool.name in names
+            ),
+            reserved=self._reserved,
+        )
+        derived._hooks = [_renamed_hook(hook, names) for hook in self._hooks]
+        derived._preparations = [
+            _Preparation(item.prepare, frozenset(names[name] for name in item.scope or () if name in names))
+            for item in self._scoped_preparations()
+        ]
+        return derived
+
+    # -- one turn ---------------------------------------------------------------------------
+
+    def prepare(self, function: PrepareT, /) -> PrepareT:
+        """Register what decides which tools there are in a turn, as `@registry.prepare`; it stays as it is.
+
+        Args:
+            function: Gets `deps` and the tools, and returns those for the turn: some of them, others, or changed ones.
+                The same deps have to give the same tools, since the request and the run both ask.
+
+        Examples:
+            >>> registry = ToolRegistry()
+            >>> @registry.tool(tags=["admin"])
+            ... def delete(user: str) -> None:
+            ...     '''Delete a user.'''
+            >>> @registry.prepare
+            ... def visible(deps, tools):
+            ...     return [tool for tool in tools if deps == "admin" or "admin" not in tool.tags]
+            >>> len(registry.prepared("guest")), len(registry.prepared("admin"))
+            (0, 1)
+        """
+        self._preparations.append(_Preparation(function, None))
+        return function
+
+    def prepared(self, deps: object = None) -> ToolRegistry:
+        """The registry for one turn: what the `@registry.prepare` functions make of the tools.
+
+        A runner asks it with the `deps` of the turn. Ask it with the same ones for the request:
+        `registry.prepared(deps).definitions(wire)`.
+
+        Raises:
+            RegistrationError: What a function returned are not tools, or their names clash.
+        """
+        if not self._preparations:
+            return self
+        tools = list(self)
+        for prepare, scope in self._preparations:
+            mine = [tool for tool in tools if scope is None or tool.name in scope]
+            found = list(prepare(deps, tuple(mine)))
+            if not all(isinstance(tool, Tool) for tool in found):
+                raise RegistrationError(f"{prepare!r} prepared {found!r}; it has to return tools")
+            asked = {tool.name for tool in mine}
+            place = next((place for place, tool in enumerate(tools) if tool.name in asked), 0)
+            after = [tool for tool in tools[place:] if tool.name not in asked]
+            tools = [*tools[:place], *found, *after]
+        turn = ToolRegistry(tools, reserved=self._reserved)
+        turn._hooks = self._hooks
+        return turn
+
+    def _scoped_preparations(self) -> list[_Preparation]:
+        """The preparations, each bound to the tools that it is asked about now."""
+        everything = frozenset(self._tools)
+        return [
+            _Preparation(item.prepare, everything if item.scope is None else item.scope) for item in self._preparations
+        ]
 
     def find(self, readings: Iterable[str]) -> Tool | None:
         """Find the tool that exactly one of several readings of a name belongs to.

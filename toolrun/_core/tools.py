@@ -4,25 +4,28 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, ParamSpec, TypeAlias, TypeVar, cast, overload
 
 from typing_extensions import TypedDict, Unpack
 
 from toolrun._core import json_schema, schema
 from toolrun._core.calls import ToolDefinition
+from toolrun._core.docstrings import read_docstring
 from toolrun._core.exceptions import RegistrationError
+from toolrun._core.signatures import Signature, ToolFunction, handler_signature, innermost, kind_of, own_name
 
 if TYPE_CHECKING:
-    from toolrun._core.calls import Effect
+    from toolrun._core.calls import Effect, FunctionKind
     from toolrun._core.context import ToolContext
     from toolrun._core.json_schema import Validator
-    from toolrun._core.records import JsonObject, RepairFloor
+    from toolrun._core.records import RepairFloor
     from toolrun._core.retry import Retry
-    from toolrun._core.schema import Signature
 
-ToolFunction: TypeAlias = Callable[..., object]
+P = ParamSpec("P")
+R = TypeVar("R")
 Timeout: TypeAlias = float | Literal["default"] | None
 
 _EFFECTS: Final = ("once", "idempotent", "pure")
@@ -38,7 +41,10 @@ class ToolOptions(TypedDict, total=False):
         effect: What running it twice would do: `"once"` (default), `"idempotent"`, `"pure"`.
         destructive: True: only exact or lossless arguments, or a person's hook, ever run it.
         repair: The worst repair that may run it: `"never"`, `"lossless"`, `"schema_unique"` (default), `"lossy"`.
+        tags: Words to filter tools by.
         metadata: Anything of your own.
+        strict: False takes what pydantic's lax mode takes (`"5"` for an int); for tools with Python types.
+        open: True admits keys that the schema does not have. They reach `**kwargs`, or nothing.
     """
 
     timeout: Timeout
@@ -46,19 +52,22 @@ class ToolOptions(TypedDict, total=False):
     effect: Effect
     destructive: bool
     repair: RepairFloor
+    tags: Iterable[str]
     metadata: Mapping[str, object]
+    strict: bool
+    open: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tool:
-    """A function that a model may call. Make one with `from_function` or `from_json_schema`.
+    """What a model may call. Make one with `from_function`, `from_model` or `from_json_schema`.
 
     Attributes:
         definition: What models are told.
         validator: Checks arguments.
         signature: How the function takes them.
-        function: The function, as the author wrote it.
-        is_async: True if calling it gives an awaitable.
+        function: The function, as the author wrote it; None for a tool that is only declared.
+        kind: What calling the function gives.
         timeout: See `ToolOptions`, as for the fields after it.
 
     Raises:
@@ -68,14 +77,17 @@ class Tool:
     definition: ToolDefinition
     validator: Validator
     signature: Signature
-    function: ToolFunction
-    is_async: bool
+    function: ToolFunction | None
+    kind: FunctionKind = "function"
     timeout: Timeout = "default"
     retry: Retry | None = None
     effect: Effect = "once"
     destructive: bool = False
     repair: RepairFloor = "schema_unique"
+    tags: frozenset[str] = frozenset()
     metadata: Mapping[str, object] = field(default_factory=dict)
+    strict: bool = True
+    open: bool = False
 
     def __post_init__(self) -> None:
         """Refuse options that contradict each other."""
@@ -97,6 +109,26 @@ class Tool:
         return self.definition.name
 
     @property
+    def is_async(self) -> bool:
+        """True if the function runs in an event loop."""
+        return self.kind in ("coroutine", "async_generator")
+
+    @property
+    def runnable(self) -> ToolFunction:
+        """What an executor calls: the function, or for a generator one that returns its last item.
+
+        Raises:
+            RegistrationError: The tool is only declared.
+        """
+        if self.function is None:
+            raise RegistrationError(f"tool {self.name!r} is only declared: there is no function to run here")
+        if self.kind == "generator":
+            return functools.partial(_last_item, cast("Callable[..., Iterator[object]]", self.function))
+        if self.kind == "async_generator":
+            return functools.partial(_last_item_async, cast("Callable[..., AsyncGenerator[object]]", self.function))
+        return self.function
+
+    @property
     def text_parameter(self) -> str | None:
         """The one string parameter that takes the free text of a custom call; None if there is no such one."""
         properties = self.definition.input_schema.get("properties")
@@ -111,6 +143,14 @@ class Tool:
         """Put validated values into the function's positions and keywords."""
         return self.signature.bind(values, context)
 
+    def renamed(self, name: str) -> Tool:
+        """The same tool under another name.
+
+        Raises:
+            RegistrationError: The name is empty.
+        """
+        return replace(self, definition=replace(self.definition, name=_checked_name(name, self.function)))
+
     @classmethod
     def from_function(
         cls,
@@ -123,7 +163,8 @@ class Tool:
         """Make a tool of a function: schema from its type hints, descriptions from its docstring.
 
         Args:
-            function: Sync or async; also a bound method, a partial or a callable object.
+            function: Sync or async; also a bound method, a partial, a callable object or a generator, whose
+                last item is the result. `**kwargs` admits further arguments of its type.
             name: By default the function's own.
             description: By default what the docstring says before its sections.
             **options: See `ToolOptions`.
@@ -141,25 +182,74 @@ class Tool:
         """
         if not callable(function):
             raise RegistrationError(f"a tool needs a function, not {function!r}")
-        own = _innermost(function)
+        own = innermost(function)
         if inspect.isclass(own):
             raise RegistrationError(f"{own.__name__!r} is a class; wrap it in a function with type hints")
-        if inspect.isgeneratorfunction(own) or inspect.isasyncgenfunction(own):
-            raise RegistrationError(f"{function!r} is a generator; a tool returns its result, so collect it first")
-        summary, described = _read_docstring(inspect.getdoc(own))
-        input_schema, validator, signature = schema.from_function(function, described)
-        definition = ToolDefinition(
-            name=_checked_name(name or _own_name(function), function),
-            description=summary if description is None else description,
-            input_schema=input_schema,
+        called = _checked_name(name or own_name(function), function)
+        docstring = read_docstring(inspect.getdoc(own))
+        input_schema, validator, signature = schema.from_function(
+            function, docstring.parameters, called, **_validation(options)
         )
         return cls(
-            definition=definition,
+            definition=ToolDefinition(
+                name=called,
+                description=docstring.summary if description is None else description,
+                input_schema=input_schema,
+            ),
             validator=validator,
             signature=signature,
             function=function,
-            is_async=_is_async(own),
-            **options,
+            kind=kind_of(function),
+            **_fields(options),
+        )
+
+    @classmethod
+    def from_model(
+        cls,
+        model: type[Any],
+        handler: ToolFunction | None,
+        *,
+        name: str | None = None,
+        description: str | None = None,
+        **options: Unpack[ToolOptions],
+    ) -> Tool:
+        """Make a tool of a class with fields and a handler for its objects.
+
+        Args:
+            model: A pydantic model, a dataclass or a TypedDict; recursive ones too.
+            handler: Gets the object as its one parameter, beside a `ToolContext` if it wants one; None declares
+                the tool only, for calls that are executed elsewhere.
+            name: By default the handler's own, or without a handler the class's.
+            description: By default what the handler's docstring says before its sections, else the class's.
+            **options: See `ToolOptions`.
+
+        Raises:
+            RegistrationError: The class is not described as an object, or the handler does not take one.
+
+        Examples:
+            >>> import pydantic
+            >>> class Order(pydantic.BaseModel):
+            ...     '''An order for the kitchen.'''
+            ...     dish: str
+            >>> tool = Tool.from_model(Order, lambda order: order.dish, name="order")
+            >>> tool.definition.description, list(tool.definition.input_schema["properties"])
+            ('An order for the kitchen.', ['dish'])
+        """
+        called = _checked_name(name or (model.__name__ if handler is None else own_name(handler)), handler)
+        input_schema, validator, signature = schema.from_model(model, handler, called, **_validation(options))
+        of_class = read_docstring(str(input_schema.pop("description", ""))).summary
+        of_handler = "" if handler is None else read_docstring(inspect.getdoc(innermost(handler))).summary
+        return cls(
+            definition=ToolDefinition(
+                name=called,
+                description=(of_handler or of_class) if description is None else description,
+                input_schema=input_schema,
+            ),
+            validator=validator,
+            signature=signature,
+            function=handler,
+            kind="function" if handler is None else kind_of(handler),
+            **_fields(options),
         )
 
     @classmethod
@@ -168,7 +258,7 @@ class Tool:
         *,
         name: str,
         input_schema: Mapping[str, object],
-        handler: ToolFunction,
+        handler: ToolFunction | None = None,
         description: str = "",
         **options: Unpack[ToolOptions],
     ) -> Tool:
@@ -179,7 +269,8 @@ class Tool:
             input_schema: For an object; objects that do not say otherwise are closed.
             handler: Sync or async. It gets the arguments as keywords if it has `**kwargs` or names each
                 property; a handler with one other parameter gets them there as one dict.
-                A `ToolContext` parameter gets the context.
+                A `ToolContext` parameter gets the context. None declares the tool only: its calls are
+                validated, and executed elsewhere.
             description: What the model is told.
             **options: See `ToolOptions`.
 
@@ -188,70 +279,134 @@ class Tool:
                 fit the handler.
         """
         checked = _checked_name(name, handler)
-        closed, validator = json_schema.from_json_schema(input_schema, checked)
+        if not options.get("strict", True):
+            raise RegistrationError(f"tool {name!r}: strict=False is for Python types; a JSON Schema has no lax mode")
+        told, validator = json_schema.from_json_schema(input_schema, checked, closed=not options.get("open", False))
+        properties, required = told["properties"], told.get("required")
+        names = set(properties) if isinstance(properties, dict) else set()
+        needed = {item for item in required if isinstance(item, str)} if isinstance(required, list) else set()
         return cls(
-            definition=ToolDefinition(name=checked, description=description, input_schema=closed),
+            definition=ToolDefinition(name=checked, description=description, input_schema=told),
             validator=validator,
-            signature=_handler_signature(handler, closed, checked),
+            signature=Signature(defaults={}) if handler is None else handler_signature(handler, names, needed, checked),
             function=handler,
-            is_async=_is_async(_innermost(handler)),
-            **options,
+            kind="function" if handler is None else kind_of(handler),
+            **_fields(options),
         )
 
 
-def _handler_signature(handler: ToolFunction, input_schema: JsonObject, name: str) -> Signature:
-    properties = input_schema["properties"]
-    names = set(properties) if isinstance(properties, dict) else set()
-    parameters = list(inspect.signature(handler).parameters.values())
-    context = next((item.name for item in parameters if schema.is_context_parameter(handler, item)), None)
-    takes = [item for item in parameters if item.name != context]
-    if any(item.kind is item.VAR_KEYWORD for item in takes) or names == {item.name for item in takes}:
-        positional = tuple(item.name for item in parameters if item.kind is item.POSITIONAL_ONLY)
-        return schema.Signature(positional=positional, context=context, defaults={})
-    if len(takes) == 1 and takes[0].name not in names and takes[0].kind is not takes[0].VAR_POSITIONAL:
-        whole = takes[0].name
-        positional = tuple(item.name for item in parameters if item.kind is item.POSITIONAL_ONLY)
-        return schema.Signature(positional=positional, context=context, defaults={}, whole=whole)
-    raise RegistrationError(
-        f"tool {name!r}: the handler takes {[item.name for item in takes]}, the schema has {sorted(names)};"
-        " name the parameters after the properties, take **kwargs, or take one dict"
-    )
+def _last_item(function: Callable[..., Iterator[object]], /, *args: object, **kwargs: object) -> object:
+    item: object = None
+    for item in function(*args, **kwargs):  # noqa: B007  # the last one is the result
+        pass
+    return item
 
 
-def _checked_name(name: str, function: ToolFunction) -> str:
-    if not name or name == "<lambda>":
+async def _last_item_async(
+    function: Callable[..., AsyncGenerator[object]], /, *args: object, **kwargs: object
+) -> object:
+    item: object = None
+    async with aclosing(function(*args, **kwargs)) as items:
+        async for item in items:  # noqa: B007  # the last one is the result
+            pass
+    return item
+
+
+class _Validation(TypedDict):
+    strict: bool
+    closed: bool
+
+
+def _validation(options: ToolOptions) -> _Validation:
+    return {"strict": options.get("strict", True), "closed": not options.get("open", False)}
+
+
+def _fields(options: ToolOptions) -> dict[str, Any]:
+    tags = options.get("tags", ())
+    return {**options, "tags": frozenset([tags] if isinstance(tags, str) else tags)}
+
+
+def _checked_name(name: object, function: ToolFunction | None) -> str:
+    if not isinstance(name, str) or not name or name == "<lambda>":
         raise RegistrationError(f"{function!r} has no name of its own; pass name=…")
     return name
 
 
-def _own_name(function: ToolFunction) -> str:
-    while isinstance(function, functools.partial):
-        function = function.func
-    return str(getattr(function, "__name__", ""))
+# -- methods --------------------------------------------------------------------------------
+
+_MARK: Final = "__toolrun_tool__"
 
 
-def _innermost(function: ToolFunction) -> ToolFunction:
-    """What a partial or a callable object calls in the end; its name and docstring are the tool's."""
-    while isinstance(function, functools.partial):
-        function = function.func
-    if inspect.isroutine(function) or inspect.isclass(function):
-        return function
-    return type(function).__call__ if not hasattr(function, "__name__") else function
+class _Mark(NamedTuple):
+    """What `@tool` keeps on a function until an instance is registered."""
+
+    name: str | None
+    description: str | None
+    options: ToolOptions
 
 
-def _is_async(function: ToolFunction) -> bool:
-    return inspect.iscoroutinefunction(function)
+@overload
+def tool(function: Callable[P, R], /) -> Callable[P, R]: ...
+@overload
+def tool(
+    *, name: str | None = None, description: str | None = None, **options: Unpack[ToolOptions]
+) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
+def tool(
+    function: Callable[P, R] | None = None,
+    /,
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    **options: Unpack[ToolOptions],
+) -> Callable[P, R] | Callable[[Callable[P, R]], Callable[P, R]]:
+    """Mark a method as a tool, as `@tool` or `@tool(...)`; `registry.add_methods(instance)` registers it.
+
+    The function stays as it is, and nothing is registered yet. A method that overrides a marked one is marked too.
+
+    Args:
+        function: A method, a static method or a class method.
+        name: By default the method's own.
+        description: By default what the docstring says before its sections.
+        **options: See `ToolOptions`.
+
+    Examples:
+        >>> class Account:
+        ...     balance = 5
+        ...     @tool
+        ...     def read_balance(self) -> int:
+        ...         return self.balance
+        >>> [found.name for found in tools_of(Account())]
+        ['read_balance']
+    """
+
+    def mark(target: Callable[P, R]) -> Callable[P, R]:
+        setattr(target, _MARK, _Mark(name, description, options))
+        return target
+
+    return mark if function is None else mark(function)
 
 
-def _read_docstring(text: str | None) -> tuple[str, dict[str, str]]:
-    """Take the description and the parameters' descriptions; whatever the text is, nothing is raised."""
-    if not text:
-        return "", {}
-    import docstring_parser  # noqa: PLC0415  # needed only where tools are declared
+def tools_of(instance: object, *, prefix: str = "") -> Iterator[Tool]:
+    """Make tools of the marked methods of an instance, bound to it, in the order of their definition.
 
-    try:
-        parsed = docstring_parser.parse(text)
-    except Exception:  # noqa: BLE001  # a docstring is prose; no parser is sure of it
-        return text.strip(), {}
-    described = {item.arg_name: item.description for item in parsed.params if item.description}
-    return (parsed.description or "").strip(), described
+    Raises:
+        RegistrationError: It is a class, it has no marked method, or one cannot be described.
+    """
+    if inspect.isclass(instance):
+        raise RegistrationError(f"{instance.__name__} is a class; pass an instance of it")
+    marks = _marks(type(instance))
+    if not marks:
+        raise RegistrationError(f"{type(instance).__name__} has no method that is marked with @tool")
+    for attribute, (name, description, options) in marks.items():
+        method = getattr(instance, attribute)
+        yield Tool.from_function(method, name=prefix + (name or attribute), description=description, **options)
+
+
+def _marks(cls: type) -> dict[str, _Mark]:
+    marks: dict[str, _Mark] = {}
+    for base in reversed(cls.__mro__):
+        for attribute, value in vars(base).items():
+            found = getattr(value, _MARK, None) or getattr(getattr(value, "__func__", None), _MARK, None)
+            if isinstance(found, _Mark):
+                marks[attribute] = found
+    return marks

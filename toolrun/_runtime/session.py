@@ -53,6 +53,7 @@ class TurnSession:
         emit: Listener | None = None,
     ) -> None:
         self._settings = settings
+        self._registry = settings.registry.prepared(deps)
         self._deps = deps
         self._turn_id = turn_id
         self._emit = emit
@@ -180,7 +181,7 @@ class TurnSession:
 
     async def _drive(self, call: ToolCall, calls: tuple[ToolCall, ...], chain: tuple[HookBinding, ...]) -> Outcome:
         settings = self._settings
-        flow = call_flow(call, registry=settings.registry, chain=chain, budget=settings.budget, calls=calls)
+        flow = call_flow(call, registry=self._registry, chain=chain, budget=settings.budget, calls=calls)
         try:
             step = next(flow)
             while True:
@@ -273,7 +274,7 @@ def _is_async(hook: object) -> bool:
 
 def _invocation(tool: Tool, bound: Mapping[str, object], context: ToolContext[Any]) -> Invocation:
     args, kwargs = tool.bind(bound, context)
-    return Invocation(tool.function, args, kwargs, tool.is_async)
+    return Invocation(tool.runnable, args, kwargs, tool.is_async)
 
 
 def _written_down(outcome: Outcome) -> Outcome:
