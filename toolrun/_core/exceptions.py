@@ -138,7 +138,7 @@ class InvalidArguments(CallError):
         listed = "; ".join(issue.describe() for issue in issues)
         super().__init__(f"{tool!r} ({call.id}): arguments do not fit the schema: {listed}", call=call)
         self.tool = tool
-        self.issues = tuple(issues)
+        self.issues: tuple[ArgumentIssue, ...] = tuple(issues)
 
 
 class NoSuchTool(CallError):
@@ -149,7 +149,7 @@ class NoSuchTool(CallError):
         listed = ", ".join(sorted(known)) or "none"
         named = "the call has no name" if call.name is None else f"no tool named {call.name!r}"
         super().__init__(f"{call.id}: {named}; registered: {listed}", call=call)
-        self.known = tuple(known)
+        self.known: tuple[str, ...] = tuple(known)
 
 
 class RepairRefused(CallError):
