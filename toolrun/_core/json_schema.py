@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, Protocol
 
 from toolrun._core.exceptions import RegistrationError
-from toolrun._core.issues import json_path
+from toolrun._core.meta_schema import check_schema
 from toolrun._core.schema_bounds import check_bounds, check_size, is_repetitive
 from toolrun._core.schema_tree import (
     BRANCH_LISTS,
@@ -55,7 +55,7 @@ def from_json_schema(schema: Mapping[str, object], name: str, *, closed: bool = 
 
 
 def _checked(schema: Mapping[str, object], *, closed: bool) -> tuple[JsonObject, Validator]:
-    from jsonschema import Draft202012Validator, SchemaError, validators  # noqa: PLC0415  # see SchemaValidator
+    from jsonschema import Draft202012Validator, validators  # noqa: PLC0415  # see SchemaValidator
 
     check_size(schema)
     own: JsonObject = copy.deepcopy(dict(schema))
@@ -66,12 +66,7 @@ def _checked(schema: Mapping[str, object], *, closed: bool) -> tuple[JsonObject,
     for _ in subschemas(own):
         pass  # whatever recurses into it later does not exhaust the stack
     kind = validators.validator_for(own, default=Draft202012Validator)
-    try:
-        kind.check_schema(own)
-    except SchemaError as error:
-        raise RegistrationError(
-            f"not a valid JSON Schema at {json_path(error.absolute_path)}: {error.message}"
-        ) from error
+    check_schema(own, kind)
     told = close_objects(own) if closed else own
     check_bounds(told)
     if "unevaluatedProperties" not in kind.VALIDATORS and any(
