@@ -36,12 +36,33 @@ class CallStatus(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DefinitionOrigin:
+    """The definition of a provider or an MCP server that a tool was made of.
+
+    Attributes:
+        dialect: The dialect that it is written in.
+        entry: The definition as it came.
+        description: What was read from it.
+        input_schema: The same; objects that do not say otherwise are closed.
+    """
+
+    dialect: str
+    entry: JsonObject
+    description: str
+    input_schema: JsonObject
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ToolDefinition:
-    """What a model is told about a tool: a name, a description, a JSON Schema for the arguments."""
+    """What a model is told about a tool: a name, a description, a JSON Schema for the arguments.
+
+    `origin` is where it came from if it was read from another definition, so that it can be written back as it came.
+    """
 
     name: str
     description: str
     input_schema: JsonObject
+    origin: DefinitionOrigin | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

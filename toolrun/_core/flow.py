@@ -102,6 +102,7 @@ class _Finding(NamedTuple):
     validated: ValidatedCall | None = None
     issue: ArgumentIssue | None = None
     issues: tuple[ArgumentIssue, ...] = ()
+    left_out: RepairRecord | None = None
 
 
 def call_flow(
@@ -158,6 +159,9 @@ def call_flow(
             candidate, finding = changed, found
     if finding.validated is None or finding.tool is None:
         raise AssertionError("a call without a fault is validated")
+    if finding.left_out is not None:
+        records.append(finding.left_out)
+        yield Note(finding.left_out)
     validated = replace(finding.validated, repairs=tuple(records))
     if finding.tool.function is None:
         outcome: Outcome = Deferred(call=call, code="declared_only")
@@ -203,15 +207,42 @@ def _examine(call: ToolCall, candidate: _Candidate, registry: ToolRegistry) -> _
         fault = Fault.NOT_OBJECT if parsed.code in ("not_object", "custom_text") else Fault.PARSE
         error = MalformedArguments(call=call, issue=parsed)
         return _Finding(tool, fault, error, parsed.code, results.syntax_text(parsed), None, parsed)
-    bound = tool.validator.validate(text, parsed)
+    bound, left_out = tool.validator.validate(text, parsed), None
+    if not isinstance(bound, Mapping) and registry.strict:
+        text, parsed, bound, left_out = _without_nulls(call, tool, text, parsed, bound)
     if isinstance(bound, Mapping):
         grade = worst(candidate.grades)
-        return _Finding(
-            tool,
-            validated=ValidatedCall(call=call, tool=tool.name, text=text, arguments=parsed, bound=bound, grade=grade),
-        )
+        validated = ValidatedCall(call=call, tool=tool.name, text=text, arguments=parsed, bound=bound, grade=grade)
+        return _Finding(tool, validated=validated, left_out=left_out)
     error = InvalidArguments(call=call, tool=tool.name, issues=bound)
     return _Finding(tool, Fault.SCHEMA, error, "schema", results.schema_text(bound), None, None, bound)
+
+
+def _without_nulls(
+    call: ToolCall, tool: Tool, text: str, parsed: JsonObject, unfit: tuple[ArgumentIssue, ...]
+) -> tuple[str, JsonObject, Mapping[str, object] | tuple[ArgumentIssue, ...], RepairRecord | None]:
+    """Read what was written under a strict schema, in which null stands for what was left out.
+
+    That is what the model was told to write, and so no repair that the tool's floor could bar; it is recorded.
+    """
+    from toolrun._core.dialects import leave_out_nulls  # noqa: PLC0415  # needed only under strict schemas
+
+    arguments, paths = leave_out_nulls(tool.definition.input_schema, parsed)
+    if not paths:
+        return text, parsed, unfit, None
+    written = dump_once(arguments)
+    record = RepairRecord(
+        hook="strict-null",
+        fault=Fault.SCHEMA,
+        accepted=True,
+        grade=Grade.EXACT,
+        raw=call.raw_arguments,
+        raw_sha256=digest(call.raw_arguments),
+        before=text,
+        after=written,
+        note=f"null under a strict schema, read as left out: {', '.join(paths)}",
+    )
+    return written, arguments, tool.validator.validate(written, arguments), record
 
 
 def _parse(call: ToolCall, candidate: _Candidate, tool: Tool) -> tuple[str, JsonObject | ArgumentIssue]:

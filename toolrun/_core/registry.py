@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeAlias, TypeVar, overload
 
-from toolrun._core.dialects import get_dialect, write_definition
 from toolrun._core.exceptions import RegistrationError
 from toolrun._core.repair import bind
 from toolrun._core.tools import Tool, tools_of
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
 
     from toolrun._core.calls import ToolDefinition
     from toolrun._core.repair import HookBinding, RepairHook
+    from toolrun._core.seams import Wire
     from toolrun._core.tools import ToolOptions
 
 P = ParamSpec("P")
@@ -57,17 +57,21 @@ class ToolRegistry:
         'double'
     """
 
-    def __init__(self, tools: Iterable[Tool] = (), *, reserved: Iterable[str] = ()) -> None:
+    def __init__(self, tools: Iterable[Tool] = (), *, reserved: Iterable[str] = (), strict: bool = False) -> None:
         """Begin with these tools.
 
         Args:
             tools: Tools to register.
             reserved: Names that no tool may have: those of the tools that the provider itself runs in the same
                 requests, `"web_search"` say.
+            strict: Definitions are strict if not asked for otherwise. Some providers' strict schemas require every
+                parameter, and a model writes null for what it leaves out; calls are read accordingly: a null for a
+                parameter that may be left out, and takes no null itself, leaves it out. Each is recorded.
 
         Raises:
             RegistrationError: Two tools have the same name, or one has a reserved one.
         """
+        self.strict = strict
         self._reserved = frozenset(reserved)
         self._tools: dict[str, Tool] = {}
         self._hooks: list[HookBinding] = []
@@ -170,12 +174,14 @@ class ToolRegistry:
         """Combine two registries: the tools, hooks, preparations and reserved names of both, in this order.
 
         The result is a registry of its own; what is registered in the parts later is not in it. A hook that is
-        bound to no tools is asked about all of them.
+        bound to no tools is asked about all of them. It is strict if one of them is.
 
         Raises:
             RegistrationError: A name is in both, or in one and reserved in the other.
         """
-        combined = ToolRegistry((*self, *other), reserved=self._reserved | other._reserved)
+        combined = ToolRegistry(
+            (*self, *other), reserved=self._reserved | other._reserved, strict=self.strict or other.strict
+        )
         combined._hooks = list(dict.fromkeys((*self._hooks, *other._hooks)))
         combined._preparations = [*self._scoped_preparations(), *other._scoped_preparations()]
         return combined
@@ -222,6 +228,7 @@ class ToolRegistry:
                 if tool.name in names
             ),
             reserved=self._reserved,
+            strict=self.strict,
         )
         derived._hooks = [_renamed_hook(hook, names) for hook in self._hooks]
         derived._preparations = [
@@ -274,7 +281,7 @@ class ToolRegistry:
             place = next((place for place, tool in enumerate(tools) if tool.name in asked), 0)
             after = [tool for tool in tools[place:] if tool.name not in asked]
             tools = [*tools[:place], *found, *after]
-        turn = ToolRegistry(tools, reserved=self._reserved)
+        turn = ToolRegistry(tools, reserved=self._reserved, strict=self.strict)
         turn._hooks = self._hooks
         return turn
 
@@ -294,20 +301,24 @@ class ToolRegistry:
         found = {reading: self._tools[reading] for reading in readings if reading in self._tools}
         return next(iter(found.values())) if len(found) == 1 else None
 
-    def definitions(self, wire: str) -> list[Any]:
+    def definitions(self, wire: str | Wire, *, strict: bool | None = None) -> list[Any]:
         """Write the tools as a provider's request takes them, as registered.
 
         Args:
-            wire: A built-in wire's name, or a dialect's.
+            wire: A built-in wire's name, a dialect's name, or a wire itself.
+            strict: Ask the provider to guarantee that calls follow the schemas. By default what the registry says.
 
         Returns:
             What goes into the request as `tools`; typed as Any, so that it fits the request types of every SDK.
 
         Raises:
-            DialectError: No dialect has that name, or one cannot express a tool; the message says which part.
+            DialectError: No dialect has that name, it has no strict definitions, or it cannot express a tool; the
+                message names the tool, the JSON path and the part, and says what to do.
         """
-        dialect = get_dialect(_DIALECT_OF.get(wire, wire))
-        return [write_definition(tool.definition, dialect) for tool in self]
+        from toolrun._core.dialects import get_dialect, write_definitions  # noqa: PLC0415  # reading streams needs none
+
+        dialect = get_dialect(wire if isinstance(wire, str) else wire.dialect)
+        return write_definitions(self.tool_definitions, dialect, strict=self.strict if strict is None else strict)
 
     @property
     def tool_definitions(self) -> Sequence[ToolDefinition]:
@@ -360,7 +371,3 @@ class ToolRegistry:
     def hooks(self) -> tuple[HookBinding, ...]:
         """The hooks, as registered."""
         return tuple(self._hooks)
-
-
-_DIALECT_OF = {"anthropic-messages": "anthropic"}
-"""Dialects whose name is not that of the wire; others are called the same."""

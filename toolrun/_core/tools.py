@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, ParamSpec, Ty
 from typing_extensions import TypedDict, Unpack
 
 from toolrun._core import json_schema, schema
-from toolrun._core.calls import ToolDefinition
+from toolrun._core.calls import DefinitionOrigin, ToolDefinition
 from toolrun._core.docstrings import read_docstring
 from toolrun._core.exceptions import RegistrationError
 from toolrun._core.signatures import Signature, ToolFunction, handler_signature, innermost, kind_of, own_name
@@ -60,7 +60,7 @@ class ToolOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tool:
-    """What a model may call. Make one with `from_function`, `from_model` or `from_json_schema`.
+    """What a model may call. Make one with `from_function`, `from_model`, `from_json_schema` or `from_definition`.
 
     Attributes:
         definition: What models are told.
@@ -293,6 +293,52 @@ class Tool:
             kind="function" if handler is None else kind_of(handler),
             **_fields(options),
         )
+
+    @classmethod
+    def from_definition(
+        cls,
+        definition: Mapping[str, object],
+        *,
+        handler: ToolFunction | None = None,
+        dialect: str | None = None,
+        **options: Unpack[ToolOptions],
+    ) -> Tool:
+        """Make a tool of a definition that exists already, as a provider's request or an MCP server has it.
+
+        `definitions` of the same dialect writes it back as it came, whatever else is in it.
+
+        Args:
+            definition: An entry of `tools` as OpenAI, Anthropic, Bedrock, Mistral, Cohere or Ollama take it, one
+                function declaration of Gemini, or a tool of an MCP server; as a dict.
+            handler: As for `from_json_schema`; None declares a tool that is executed elsewhere.
+            dialect: The name of the dialect or wire that it is written for. By default its shape tells; that of
+                `openai-chat` is also used by others.
+            **options: See `ToolOptions`.
+
+        Raises:
+            RegistrationError: It is no definition of a function, the schema is not valid or refers to a place outside
+                itself, or it does not fit the handler.
+            DialectError: There is no such dialect.
+
+        Examples:
+            >>> schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+            >>> tool = Tool.from_definition({"name": "double", "input_schema": schema}, handler=lambda n: 2 * n)
+            >>> tool.name, tool.definition.origin.dialect
+            ('double', 'anthropic')
+        """
+        from toolrun._core.dialects import read_definition  # noqa: PLC0415  # few tools come from definitions
+
+        read = read_definition(definition, dialect)
+        tool = cls.from_json_schema(
+            name=read.name, input_schema=read.schema, handler=handler, description=read.description, **options
+        )
+        origin = DefinitionOrigin(
+            dialect=read.dialect,
+            entry=read.entry,
+            description=read.description,
+            input_schema=tool.definition.input_schema,
+        )
+        return replace(tool, definition=replace(tool.definition, origin=origin))
 
 
 def _last_item(function: Callable[..., Iterator[object]], /, *args: object, **kwargs: object) -> object:
