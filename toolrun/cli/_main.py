@@ -88,6 +88,10 @@ def _command(options: Namespace) -> int:
             from toolrun.cli._finalize import finalize  # noqa: PLC0415
 
             return finalize(options)
+        case "schema":
+            from toolrun.cli._schema import print_schema  # noqa: PLC0415
+
+            return print_schema(options)
         case _:
             from toolrun.cli._list import list_plugins  # noqa: PLC0415
 

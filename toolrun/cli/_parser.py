@@ -15,6 +15,7 @@ _MAIN: Final = """\
 examples:
   toolrun run examples/streams/parallel.sse --tools examples/tools.py
   toolrun finalize recorded.jsonl --json
+  toolrun schema examples/tools.py --wire gemini
   toolrun plugins
 
 What is a stream, and what the exit codes mean: toolrun run --help
@@ -65,6 +66,17 @@ examples:
   toolrun finalize --batch cases.jsonl | jq .executable
 """
 
+_SCHEMA: Final = """\
+exit code:
+  0  the definitions were printed
+  2  the tools cannot be had, or not be written for this wire; one line on
+     standard error names the tool, the place and what to do
+
+examples:
+  toolrun schema examples/tools.py --wire openai-chat --strict
+  toolrun schema tools.py:registry --wire anthropic-messages > tools.json
+"""
+
 
 class _Parser(argparse.ArgumentParser):
     """Says what is wrong in one line, instead of the usage and a line."""
@@ -102,6 +114,7 @@ def build_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, title="commands")
     _add_run(commands)
     _add_finalize(commands)
+    _add_schema(commands)
     plugins = commands.add_parser("plugins", help="list what is installed", allow_abbrev=False)
     plugins.add_argument("--json", action="store_true", help="one JSON object a plugin")
     return parser
@@ -157,6 +170,29 @@ def _add_finalize(commands: argparse._SubParsersAction[_Parser]) -> None:
     _add_streams(parser, nargs="*")
     parser.add_argument("--json", action="store_true", help="one JSON object a call")
     parser.add_argument("--batch", metavar="FILE.jsonl", help="many cases, a line of JSON for each; or -")
+
+
+def _add_schema(commands: argparse._SubParsersAction[_Parser]) -> None:
+    parser = commands.add_parser(
+        "schema",
+        help="print tools as a provider's request takes them",
+        description="Print tools as a provider's request takes them: a JSON array.",
+        epilog=_SCHEMA,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument(
+        "tools",
+        metavar="FILE.py[:NAME]",
+        help="the file with the tools; NAME is its ToolRegistry, `registry` if left out",
+    )
+    parser.add_argument("--wire", required=True, metavar="NAME", help="the provider protocol, or `mcp`")
+    parser.add_argument(
+        "--strict",
+        action="store_true",
+        default=None,
+        help="as strict definitions, if the registry does not make them so anyway",
+    )
 
 
 def _add_streams(parser: argparse.ArgumentParser, nargs: str = "+") -> None:
