@@ -18,10 +18,10 @@ from toolrun import ArgumentIssue, CallStatus, ToolCall, ToolrunError
 
 NAMES = [
     "ArgumentIssue", "ArgumentsReplaced", "AttemptEnded", "AttemptStarted", "CallCompleted", "CallConflict",
-    "CallDelta", "CallError", "CallFinalized", "CallStarted", "CallStatus", "Cancelled", "Deferred", "Denied",
-    "Diagnostic", "DialectError", "Edit", "Event", "Failed", "Fault", "FinalizerClosed", "FinishPolicy", "Grade",
+    "CallDelta", "CallError", "CallFinalized", "CallPreview", "CallStarted", "CallStatus", "Cancelled", "Deferred", "Denied",
+    "Diagnostic", "DialectError", "Edit", "Event", "Failed", "Fault", "FieldAppended", "FieldChange", "FieldSet", "FinalizerClosed", "FinishPolicy", "Grade",
     "IncompleteCall", "Interrupted", "InvalidArguments", "MalformedArguments", "NoSuchTool", "NotExecuted", "Outcome",
-    "PluginError", "Refuse", "Refused", "RegistrationError", "Renamed", "RepairAnswered", "RepairBudget",
+    "PluginError", "Preview", "PreviewList", "PreviewObject", "Refuse", "Refused", "RegistrationError", "Renamed", "RepairAnswered", "RepairBudget",
     "RepairRecord", "RepairRefused", "RepairRequest", "Repaired", "Retry", "RunStream", "Runner", "RunnerClosed",
     "StreamEvent", "StreamFinalizer", "StreamInterrupted", "Succeeded", "TextDelta", "TimedOut", "Tool", "ToolCall",
     "ToolContext", "ToolDefinition", "ToolError", "ToolRegistry", "ToolrunError", "TryAgain", "Turn", "TurnPending",
@@ -107,7 +107,7 @@ def test_methods_are_documented(name: str) -> None:
 POSITIONAL = {
     # Events are made in great numbers, and read by name.
     "ArgumentsReplaced", "AttemptEnded", "AttemptStarted", "CallCompleted", "CallDelta", "CallFinalized",
-    "CallStarted", "Diagnostic", "RepairAnswered", "TextDelta",
+    "CallPreview", "CallStarted", "Diagnostic", "RepairAnswered", "TextDelta",
     # One field that says it all.
     "Refuse", "Renamed",
 }  # fmt: skip

@@ -13,9 +13,13 @@ from toolrun._core.events import (
     CallCompleted,
     CallDelta,
     CallFinalized,
+    CallPreview,
     CallStarted,
     Diagnostic,
     Event,
+    FieldAppended,
+    FieldChange,
+    FieldSet,
     RepairAnswered,
     StreamEvent,
     TextDelta,
@@ -53,6 +57,7 @@ from toolrun._core.outcomes import (
     TimedOut,
 )
 from toolrun._core.policy import FinishPolicy
+from toolrun._core.preview import Preview, PreviewList, PreviewObject
 from toolrun._core.records import ArgumentIssue, Edit, Grade, RepairRecord
 from toolrun._core.registry import ToolRegistry
 from toolrun._core.repair import Fault, Refuse, Renamed, RepairBudget, Repaired, RepairRequest
@@ -73,6 +78,7 @@ __all__ = [
     "CallDelta",
     "CallError",
     "CallFinalized",
+    "CallPreview",
     "CallStarted",
     "CallStatus",
     "Cancelled",
@@ -84,6 +90,9 @@ __all__ = [
     "Event",
     "Failed",
     "Fault",
+    "FieldAppended",
+    "FieldChange",
+    "FieldSet",
     "FinalizerClosed",
     "FinishPolicy",
     "Grade",
@@ -95,6 +104,9 @@ __all__ = [
     "NotExecuted",
     "Outcome",
     "PluginError",
+    "Preview",
+    "PreviewList",
+    "PreviewObject",
     "Refuse",
     "Refused",
     "RegistrationError",

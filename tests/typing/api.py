@@ -13,6 +13,7 @@ from toolrun import (
     CallCompleted,
     CallDelta,
     CallFinalized,
+    CallPreview,
     CallStarted,
     CallStatus,
     Cancelled,
@@ -201,7 +202,7 @@ def forgets_one(outcome: Succeeded | Failed) -> str:
 
 def place(event: Event) -> int | None:
     match event:
-        case CallStarted() | CallDelta() | ArgumentsReplaced() | CallFinalized():
+        case CallStarted() | CallDelta() | CallPreview() | ArgumentsReplaced() | CallFinalized():
             return event.position
         case RepairAnswered() | AttemptStarted() | AttemptEnded() | CallCompleted():
             return event.position

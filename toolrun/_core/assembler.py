@@ -153,7 +153,7 @@ class Assembler:
         elif before != text and slot.settled is not None:
             self._late(slot)
         elif before != text:
-            slot.pieces[:] = [text]
+            slot.pieces = [text]  # another list, by which a preview knows that it has to begin anew
             slot.size = len(text)
             slot.held_half = ""
             self.events.append(ArgumentsReplaced(slot.position, before, text))
@@ -295,6 +295,14 @@ class Assembler:
         if (sign := leaked_call("".join(self._texts))) is not None:
             self.diagnose("leaked_call", f"the text has {sign!r}, as if a call had not been recognised as one")
         return calls
+
+    def pieces(self, position: int) -> list[str]:
+        """The argument text of a call so far, in pieces.
+
+        Raises:
+            IndexError: No call has begun at that position.
+        """
+        return self._router.slots[position].pieces
 
     def response(self, wire: str) -> Response:
         """What the response consisted of, as plain data."""

@@ -1,18 +1,19 @@
 """The event union: what user interfaces, logs and journals listen to.
 
 For each call exactly one `CallStarted`, its `CallDelta`s and one `CallFinalized`, in that order,
-dropped and nameless calls included; then its `RepairAnswered`s, `AttemptStarted`s and
+dropped and nameless calls included, with a `CallPreview` after a delta if previews are wanted; then its `RepairAnswered`s, `AttemptStarted`s and
 `AttemptEnded`s, and one `CallCompleted`. `position` ties the events of a call together.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
     from toolrun._core.calls import ToolCall
     from toolrun._core.outcomes import Outcome
+    from toolrun._core.preview import Path, Preview
     from toolrun._core.records import RepairRecord
 
 
@@ -37,6 +38,33 @@ class CallDelta:
 
     position: int
     text: str
+
+
+class FieldSet(NamedTuple):
+    """A value is there: a whole scalar, an empty object or list that may be filled, or `""` that may be added to."""
+
+    path: Path
+    value: str | int | float | bool | dict[str, object] | list[object] | None
+
+
+class FieldAppended(NamedTuple):
+    """Text was added to the string at a path."""
+
+    path: Path
+    text: str
+
+
+FieldChange: TypeAlias = FieldSet | FieldAppended
+"""Applied in order, changes make the preview; one that sets `()` begins anew."""
+
+
+@dataclass(slots=True)
+class CallPreview:
+    """What the last piece of argument text changed, and all that there is to show. Never run anything on it."""
+
+    position: int
+    changes: tuple[FieldChange, ...]
+    preview: Preview
 
 
 @dataclass(slots=True)
@@ -116,7 +144,9 @@ class CallCompleted:
     outcome: Outcome
 
 
-StreamEvent: TypeAlias = CallStarted | CallDelta | ArgumentsReplaced | CallFinalized | TextDelta | Diagnostic
+StreamEvent: TypeAlias = (
+    CallStarted | CallDelta | CallPreview | ArgumentsReplaced | CallFinalized | TextDelta | Diagnostic
+)
 """What a `StreamFinalizer` gives."""
 
 Event: TypeAlias = StreamEvent | RepairAnswered | AttemptStarted | AttemptEnded | CallCompleted

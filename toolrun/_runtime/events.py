@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Self, TypeAlias
 import anyio
 
 from toolrun._core.exceptions import RunnerClosed
+from toolrun._core.preview_parser import Previews
 from toolrun._runtime.pool import raise_plainest
 
 if TYPE_CHECKING:
@@ -34,12 +35,20 @@ class RunStream:
     Get one from `Runner.stream`.
     """
 
-    def __init__(self, make_session: Callable[[Listener], TurnSession], source: object, end: EndOfStream) -> None:
+    def __init__(
+        self,
+        make_session: Callable[[Listener], TurnSession],
+        source: object,
+        end: EndOfStream,
+        *,
+        previews: bool = False,
+    ) -> None:
         """See `Runner.stream`."""
         self._streams: _Streams | None = None
         self._session = make_session(self._emit)
         self._source = source
         self._end: EndOfStream = end
+        self._previews = Previews() if previews else None
         self._group: anyio.abc.TaskGroup | None = None
         self._error: Exception | KeyboardInterrupt | None = None
         self._ended = False
@@ -108,7 +117,9 @@ class RunStream:
         # After the block was left nobody listens; what is told then is told to nobody.
         with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
             if self._streams is not None:
-                self._streams[0].send_nowait(event)
+                # Here, in the loop, and not where the source is read: a view must not be read while it is written.
+                for each in (event,) if self._previews is None else self._previews.follow((event,)):
+                    self._streams[0].send_nowait(each)
 
     @staticmethod
     def _close(*streams: MemoryObjectSendStream[Event] | MemoryObjectReceiveStream[Event]) -> None:

@@ -156,6 +156,7 @@ class Runner:
         wire: str | Wire = "auto",
         end: EndOfStream = "auto",
         turn_id: str | None = None,
+        previews: bool = False,
     ) -> RunStream:
         """The same as `run`, with its events: `async with runner.stream(...) as run: async for event in run: ...`.
 
@@ -165,6 +166,7 @@ class Runner:
             wire: As for `run`.
             end: As for `run`.
             turn_id: As for `run`.
+            previews: True puts a `CallPreview` after each event that changed what there is to show of a call.
 
         Raises:
             RunnerClosed: The runner's block was left.
@@ -173,7 +175,7 @@ class Runner:
         def make_session(emit: Listener) -> TurnSession:
             return self._session(deps, wire, turn_id, emit)
 
-        return RunStream(make_session, source, end)
+        return RunStream(make_session, source, end, previews=previews)
 
     async def execute(
         self, calls: Sequence[ToolCall], *, deps: object = None, wire: str | Wire = "auto", turn_id: str | None = None

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 from toolrun._core.assembler import Assembler
 from toolrun._core.exceptions import FinalizerClosed, UnknownWire
 from toolrun._core.policy import FinishPolicy
+from toolrun._core.preview_parser import PreviewReader, Previews
 from toolrun._stream.framing import DONE, Frame, Framer, decode_payload
 from toolrun.wires import get_wire, recognise
 from toolrun.wires._reading import error_message, fields
@@ -17,6 +18,7 @@ from toolrun.wires._reading import error_message, fields
 if TYPE_CHECKING:
     from toolrun._core.calls import ToolCall
     from toolrun._core.events import StreamEvent
+    from toolrun._core.preview import Preview
     from toolrun._core.response import Response
     from toolrun._core.seams import Decode, ReadPiece, Wire
 
@@ -40,6 +42,7 @@ class StreamFinalizer:
         deltas: False leaves out `CallDelta` and `TextDelta` events, which are most of them.
         eager: Tells by its name whether a call is finalized as soon as the wire proves it whole, before the end of
             the stream: a Responses item that is done, or an Anthropic block with another one after it.
+        previews: True puts a `CallPreview` after each event that changed what there is to show; with `deltas`.
         run_id: With `turn_id`, what synthetic call ids are derived from; the same pair gives the same ids.
         turn_id: By default the provider's id of the response.
 
@@ -65,6 +68,7 @@ class StreamFinalizer:
         policy: FinishPolicy | None = None,
         deltas: bool = True,
         eager: Callable[[str], bool] | None = None,
+        previews: bool = False,
         run_id: str = "",
         turn_id: str | None = None,
     ) -> None:
@@ -73,6 +77,8 @@ class StreamFinalizer:
         self._run_id = run_id
         self._turn_id = turn_id
         self._assembler = Assembler(self._make_id, deltas=deltas, eager=eager)
+        self._previews = Previews() if previews else None
+        self._readers: dict[int, PreviewReader] = {}
         self._framer: Framer | None = None
         self._wire: Wire | None = None
         self._decode: Decode = self._await_wire
@@ -140,7 +146,7 @@ class StreamFinalizer:
         if not assembler.events:
             return ()
         events, assembler.events = assembler.events, []
-        return events
+        return events if self._previews is None else self._previews.follow(events)
 
     def close(self, end: EndOfStream = "auto") -> Sequence[StreamEvent]:
         """Finalize every call.
@@ -165,7 +171,33 @@ class StreamFinalizer:
         elif end == "error":
             self._assembler.error("the stream raised before its end")
         self._calls = self._assembler.close(self._policy)
-        return self._assembler.events
+        events = self._assembler.events
+        return events if self._previews is None else self._previews.follow(events)
+
+    def preview(self, position: int) -> Preview:
+        """Show the arguments of a call as far as they have come.
+
+        Nothing is read before it is asked for, and nothing twice: it costs nothing until then, and as much as what
+        came since the last time.
+
+        Args:
+            position: The call's place in this stream, as its events have it.
+
+        Returns:
+            A view that does not change when more comes.
+
+        Raises:
+            LookupError: No call has begun at that position.
+        """
+        if position < 0:
+            raise IndexError(position)
+        pieces = self._assembler.pieces(position)
+        if self._calls and not pieces:
+            pieces = [self._calls[position].raw_arguments]  # they came as a whole
+        reader = self._readers.get(position)
+        if reader is None or reader.pieces is not pieces:
+            reader = self._readers[position] = PreviewReader(pieces)
+        return reader.snapshot()
 
     def _feed_raw(self, chunk: str | bytes | bytearray | memoryview) -> None:
         if chunk == DONE:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.live import Live
 from rich.padding import Padding
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
 _STATE_WIDTH: Final = 12
 _CALL_WIDTHS: Final = ((110, 30), (60, 20), (0, 12))
 """From which width of the terminal on the first column has which width."""
+
+_OTHER_WIDTH: Final = 2 + 3 * 2
+"""The column of numbers, and the space between columns."""
 
 _CELL: Final = 1_000
 
@@ -46,7 +50,12 @@ _STYLES: Final = {"title": "bold", "good": "green", "bad": "red", "plain": "", "
 
 
 class LiveView(View):
-    """A table with two lines a call: the tool and its id, the state, the arguments and what came of them."""
+    """A table with two lines a call: the tool and its id, the state, the arguments and what came of them.
+
+    While a text in the arguments grows, its end is shown: there is the news.
+    """
+
+    previews = True
 
     def __init__(self, path: str, title: str | None, rows: Rows) -> None:
         """See the base class."""
@@ -98,7 +107,9 @@ def _table(rows: list[Row], width: int) -> Table:
     # Fixed widths: a table that follows its longest cell jumps with every delta.
     table = Table(box=None, expand=True, padding=(0, 2, 0, 0), header_style="dim", pad_edge=False)
     table.add_column("#", width=2, justify="right")
-    table.add_column("call", width=next(own for least, own in _CALL_WIDTHS if width >= least), no_wrap=True)
+    call_width = next(own for least, own in _CALL_WIDTHS if width >= least)
+    left = max(width - call_width - _STATE_WIDTH - _OTHER_WIDTH, 1)
+    table.add_column("call", width=call_width, no_wrap=True)
     table.add_column("state", width=_STATE_WIDTH, no_wrap=True)
     table.add_column("arguments, result", ratio=1, no_wrap=True)
     for row in rows:
@@ -107,9 +118,28 @@ def _table(rows: list[Row], width: int) -> Table:
             Text(str(row.position), "dim"),
             _two_lines(row.tool or "…", "bold", row.id, "dim"),
             _two_lines(row.state, style, row.mark, "magenta" if row.mark == "repaired" else "dim"),
-            _two_lines(row.arguments, "", _second(row), style if row.finished and row.state != "done" else "dim"),
+            _two_lines(
+                _growing(row, left) or row.arguments,
+                "",
+                _second(row),
+                style if row.finished and row.state != "done" else "dim",
+            ),
         )
     return table
+
+
+def _growing(row: Row, width: int) -> str | None:
+    """The text that is being written, by the end that fits; None if none is."""
+    path = row.preview.open_path if row.preview is not None and row.state == "streaming" else None
+    text = row.preview.find(path) if row.preview is not None and path else None
+    if not path or not isinstance(text, str):
+        return None
+    name = f"{'.'.join(map(str, path))}: "
+    width = max(width - cell_len(name), 1)
+    tail = one_line(text[-width:])
+    while cell_len(tail) > width:
+        tail = tail[1 + (cell_len(tail) - width) // 2 :]
+    return name + tail
 
 
 def _second(row: Row) -> str:

@@ -12,6 +12,7 @@ from toolrun import (
     CallCompleted,
     CallDelta,
     CallFinalized,
+    CallPreview,
     CallStarted,
     CallStatus,
     RepairAnswered,
@@ -25,7 +26,7 @@ from toolrun.cli._text import count
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from toolrun import Event, Outcome, ToolCall, Turn
+    from toolrun import Event, Outcome, Preview, ToolCall, Turn
 
 _KEPT: Final = 2_000
 """Characters of arguments kept for showing; one line shows far fewer."""
@@ -46,6 +47,7 @@ class Row:
         size: The length of that text in all.
         detail: The result, or why it is where it is.
         finished: True once there is an outcome.
+        preview: What the arguments show so far, if previews are wanted.
     """
 
     position: int
@@ -57,6 +59,7 @@ class Row:
     size: int = 0
     detail: str = ""
     finished: bool = False
+    preview: Preview | None = None
 
 
 class Rows:
@@ -106,11 +109,8 @@ def ending(outcome: Outcome) -> str:
 
 def _change(row: Row, event: Event) -> None:
     match event:
-        case CallDelta(text=text):
-            row.arguments = (row.arguments + text)[:_KEPT] if len(row.arguments) < _KEPT else row.arguments
-            row.size += len(text)
-        case ArgumentsReplaced(after=after):
-            row.arguments, row.size = after[:_KEPT], len(after)
+        case CallDelta() | CallPreview() | ArgumentsReplaced():
+            _grow(row, event)
         case CallFinalized(call=call):
             _finalize(row, call)
         case RepairAnswered(record=record):
@@ -134,6 +134,17 @@ def _change(row: Row, event: Event) -> None:
             _complete(row, outcome)
         case _:
             pass
+
+
+def _grow(row: Row, event: CallDelta | CallPreview | ArgumentsReplaced) -> None:
+    match event:
+        case CallDelta(text=text):
+            row.arguments = (row.arguments + text)[:_KEPT] if len(row.arguments) < _KEPT else row.arguments
+            row.size += len(text)
+        case CallPreview(preview=preview):
+            row.preview = preview
+        case ArgumentsReplaced(after=after):
+            row.arguments, row.size = after[:_KEPT], len(after)
 
 
 def _finalize(row: Row, call: ToolCall) -> None:

@@ -64,7 +64,7 @@ async def _run_all(
             if number and not options.json:
                 print(flush=True)
             view = make_view(source.path, source.name if len(sources) > 1 else None, Rows())
-            turn = await _show(runner.stream(source, wire=wire, end=options.end), view)
+            turn = await _show(runner.stream(source, wire=wire, end=options.end, previews=view.previews), view)
             fault = _fault(source, turn, named=wire != "auto")
             if fault is None or turn.calls:
                 view.finish(turn, show_messages=options.show_messages)

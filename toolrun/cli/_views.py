@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from toolrun.cli._records import turn_records
 from toolrun.cli._report import messages, report
@@ -28,6 +28,9 @@ class View(AbstractContextManager["View"]):
         title: The stream's name if there are several, else None.
         rows: Kept up to date by the one who runs.
     """
+
+    previews: ClassVar[bool] = False
+    """Whether it shows previews: nobody else makes them."""
 
     def __init__(self, path: str, title: str | None, rows: Rows) -> None:
         """See the class."""
