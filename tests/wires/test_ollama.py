@@ -439,7 +439,7 @@ CUT = [part(call("add", {"a": 1})), part(call("add", '{"a"'))]
             STATUSES,
             [{"a": 1}, {"invalid_arguments": '{"a": @}'}, {"a": 2}, {"invalid_arguments": "[1]"}],
         ),
-        (CUT, [{"a": 1}, {"invalid_arguments": '{"a"'}]),
+        (CUT, [{"invalid_arguments": '{"a": 1}'}, {"invalid_arguments": '{"a"'}]),
     ],
     ids=["statuses", "cut"],
 )

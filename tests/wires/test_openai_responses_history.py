@@ -351,7 +351,8 @@ OBJECT_ITEMS = [
             {"name": "f", "arguments": '{"invalid_arguments": "{\\"a"}'},
         ),
         (
-            [added(call_item(1)), delta('{"a":1}')], "incomplete", {"name": "f", "arguments": '{"a":1}'},
+            [added(call_item(1)), delta('{"a":1}')], "incomplete",
+            {"name": "f", "arguments": '{"invalid_arguments": "{\\"a\\":1}"}'},
         ),
         ([added(call_item(1))], "incomplete", {"name": "f", "arguments": '{"invalid_arguments": ""}'}),
         ([ended(call_item(1, None, "{}"))], "parse_error", {"name": "unnamed_tool", "arguments": "{}"}),

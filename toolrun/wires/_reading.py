@@ -40,9 +40,9 @@ def plain(value: object) -> object:
 
 
 def plain_object(value: object) -> JsonObject:
-    """`plain` for something that has fields; those of a model that are None are left out."""
-    is_model = not isinstance(value, Mapping)
-    return {key: plain(item) for key, item in fields(value).items() if not (is_model and item is None)}
+    """`plain` for something that has fields. Of a model, a None that was sent stays, and one that is a default goes."""
+    sent = fields(value).keys() if isinstance(value, Mapping) else getattr(value, "model_fields_set", ())
+    return {key: plain(item) for key, item in fields(value).items() if item is not None or key in sent}
 
 
 def items(value: object) -> Sequence[object]:

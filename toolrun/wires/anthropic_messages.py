@@ -59,16 +59,21 @@ class AnthropicMessages:
     def assistant_messages(self, response: Response, calls: Sequence[ToolCall]) -> list[JsonObject]:
         """One assistant message: every block as it came, in order, signatures included.
 
-        Blank text blocks are left out: the API refuses them.
+        What the API refuses is left out: blank texts, thoughts that were cut before their signature, and, unless the
+        turn is paused, a call that the provider was to run and has not answered.
         """
         by_position = {call.position: call for call in calls}
+        answered = {part.data.get("tool_use_id") for part in response.parts}
+        paused = self.continues(response.finish_reason)
         content: list[object] = []
         for part in response.parts:
             if part.position is None:
                 data = {"type": _type_of(part.data), **part.data}
-                if data["type"] != "text" or str(data.get("text", "")).strip():
+                if _is_accepted(data):
                     content.append(data)
-            elif call := by_position.get(part.position):
+            elif (call := by_position.get(part.position)) and (
+                paused or not call.provider_executed or call.id in answered
+            ):
                 content.append(_history_call(call))
         return [{"role": "assistant", "content": content}] if content else []
 
@@ -95,6 +100,13 @@ class AnthropicMessages:
 def _type_of(data: JsonObject) -> str:
     """The type of a block whose start never came, by what grew in it."""
     return "thinking" if "thinking" in data else "text"
+
+
+def _is_accepted(block: JsonObject) -> bool:
+    """A signature that stayed empty belongs to a thought that was cut; other servers of this protocol send none at all."""
+    if block["type"] == "text":
+        return bool(str(block.get("text", "")).strip())
+    return block["type"] != "thinking" or block.get("signature") != ""
 
 
 def _history_call(call: ToolCall) -> JsonObject:

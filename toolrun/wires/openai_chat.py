@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from toolrun.wires._history import history_name, history_text
+from toolrun.wires._history import history_name, history_text, joined_details
 from toolrun.wires._reading import as_index, as_name, as_text, error_message, fields, items, plain, plain_object
 
 if TYPE_CHECKING:
@@ -28,7 +28,10 @@ _TEXT_FIELDS: Final[dict[str, TextKind]] = {
     "reasoning": "reasoning",
     "refusal": "refusal",
 }
-_LEFT_OUT_OF_HISTORY: Final = frozenset(("refusal",))
+_DETAILS: Final = "reasoning_details"
+_THINKING: Final = "thinking"
+_OWN_PLACE: Final = frozenset(("content", "refusal", _DETAILS, _THINKING))
+"""What a message of history has in another form, or not at all."""
 
 
 class OpenAIChat:
@@ -56,10 +59,10 @@ class OpenAIChat:
     def assistant_messages(self, response: Response, calls: Sequence[ToolCall]) -> list[JsonObject]:
         """One assistant message: text and reasoning as they came, then the calls."""
         data = next((part.data for part in response.parts if part.key == _MESSAGE), {})
-        message: JsonObject = {"role": "assistant", "content": data.get("content") or None}
-        message.update(
-            {key: value for key, value in data.items() if key not in _LEFT_OUT_OF_HISTORY and key != "content"}
-        )
+        message: JsonObject = {"role": "assistant", "content": _content(data)}
+        message.update({key: value for key, value in data.items() if key not in _OWN_PLACE})
+        if details := data.get(_DETAILS):
+            message[_DETAILS] = joined_details(items(details))
         if entries := [_history_call(call) for call in calls if not call.provider_executed]:
             message["tool_calls"] = entries
         elif message["content"] is None:
@@ -73,6 +76,16 @@ class OpenAIChat:
     def continues(self, finish_reason: str | None) -> bool:  # noqa: ARG002  # the seam's signature
         """This protocol has no paused turns."""
         return False
+
+
+def _content(data: JsonObject) -> object:
+    """The text; a list where the server's was one, because there were thoughts in it, as Mistral has them."""
+    text = data.get("content") or None
+    thought = data.get(_THINKING)
+    if not thought:
+        return text
+    written: list[JsonObject] = [{"type": _THINKING, _THINKING: [{"type": "text", "text": thought}]}]
+    return [*written, {"type": "text", "text": text}] if text else written
 
 
 def _history_call(call: ToolCall) -> JsonObject:
@@ -178,7 +191,10 @@ class _Decoder:
     def text(self, choice: int, field: str, value: object) -> None:
         kind = _TEXT_FIELDS[field]
         for piece in (value,) if isinstance(value, str) else items(value):
-            text = piece if isinstance(piece, str) else as_text(fields(piece).get("text"))
+            told = fields(piece)
+            for thought in items(told.get(_THINKING)):
+                self._sink.block_text(choice, _MESSAGE, _THINKING, as_text(fields(thought).get("text")), "reasoning")
+            text = piece if isinstance(piece, str) else as_text(told.get("text"))
             self._sink.block_text(choice, _MESSAGE, field, text, kind)
 
     def items(self, choice: int, field: str, value: object) -> None:
@@ -201,6 +217,6 @@ _DELTA_FIELDS: Final[dict[str, Callable[[_Decoder, int, str, object], None]]] = 
     "tool_calls": _Decoder.calls,
     "function_call": _Decoder.legacy_call,
     "executed_tools": _Decoder.executed,
-    "reasoning_details": _Decoder.items,
+    _DETAILS: _Decoder.items,
     **dict.fromkeys(_TEXT_FIELDS, _Decoder.text),
 }
