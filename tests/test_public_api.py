@@ -14,6 +14,7 @@ import pytest
 
 import toolrun
 import toolrun.abc
+import toolrun.history
 from toolrun import ArgumentIssue, CallStatus, ToolCall, ToolrunError
 
 NAMES = [
@@ -37,6 +38,7 @@ PUBLIC = {
     "toolrun": NAMES,
     "toolrun.abc": SEAMS,
     "toolrun.executors": ["InlineExecutor", "ThreadExecutor"],
+    "toolrun.history": ["HistoryIssue", "check", "trim"],
     "toolrun.repairs": ["lossless", "outer_noise", "trailing_comma"],
     "toolrun.wires": [
         "WIRES",
