@@ -147,6 +147,7 @@ class _Checker:
         self._found: list[HistoryIssue] = []
         self._calls: list[_Call] = []
         self._latest: dict[str, _Call] = {}
+        self._served: set[str | None] = set()
         self._turn = 0
         self._waiting = 0
 
@@ -158,8 +159,11 @@ class _Checker:
         for place, piece in enumerate(said.pieces):
             if piece.kind == "call":
                 self._take_call(index, piece)
+            elif piece.kind == "served":
+                self._served.add(piece.id)
             elif piece.kind == "result":
-                self._take_result(index, piece)
+                if piece.id is None or piece.id not in self._served:
+                    self._take_result(index, piece)
             elif not calls_here:  # what stands beside calls in their own message interrupts nothing
                 self._take_other(said.pieces[place:])
 

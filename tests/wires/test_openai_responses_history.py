@@ -132,7 +132,7 @@ def test_history_of_reasoning_that_is_not_stored() -> None:
     assert history(ended(empty, message, call))[:3] == [empty, message, call]
     assert history(ended(whole, message, call, store=False))[:3] == [whole, message, call]
     assert history(ended(empty, message, call, store=False))[:2] == [
-        {key: value for key, value in message.items() if key != "id"},
+        {**{key: value for key, value in message.items() if key != "id"}, "content": "Hi"},
         {key: value for key, value in call.items() if key != "id"},
     ]
 

@@ -20,12 +20,12 @@ Role: TypeAlias = Literal["system", "user", "assistant", "result", "neutral", "u
 
 
 class Piece(NamedTuple):
-    """A call, a result, or something else in a message.
+    """A call, a call that the provider served, a result, or something else in a message.
 
     `fault` says what is wrong with its shape, if anything is.
     """
 
-    kind: Literal["call", "result", "other"]
+    kind: Literal["call", "served", "result", "other"]
     id: str | None = None
     name: str | None = None
     fault: str | None = None
@@ -146,8 +146,9 @@ def _responses(told: Mapping[str, object]) -> Said:
         return Said(_role(told), (_OTHER,))
     call_id = as_name(told.get("call_id"))
     shape = SHAPES.get(kind)
-    if shape is not None and shape.client and not is_hosted(told):
-        return Said("assistant", (_responses_call(kind, call_id, told),))
+    if shape is not None and shape.client:
+        served = Piece("served", call_id)
+        return Said("assistant", (served if is_hosted(told) else _responses_call(kind, call_id, told),))
     if kind.endswith("_output") and not (kind == "tool_search_output" and told.get("execution") != "client"):
         return Said("result", (Piece("result", call_id, None, None if call_id else "a result without `call_id`"),))
     return Said("neutral")

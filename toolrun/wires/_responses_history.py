@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 from toolrun._core.calls import CallStatus
 from toolrun.wires._history import history_arguments, history_name, history_text
+from toolrun.wires._reading import as_text, fields, items
 from toolrun.wires._responses_items import as_id
 
 if TYPE_CHECKING:
@@ -66,7 +67,12 @@ def _is_own(call: ToolCall) -> bool:
 
 
 def _without_id(item: JsonObject) -> JsonObject:
-    return {key: value for key, value in item.items() if key != "id"}
+    """The item as a new one; a message without an id is a plain one, unless that would lose annotations."""
+    rest = {key: value for key, value in item.items() if key != "id"}
+    parts = [fields(part) for part in items(item.get("content"))] if item.get("type") == "message" else []
+    if parts and all(part.get("type") == "output_text" and not part.get("annotations") for part in parts):
+        rest["content"] = "".join(as_text(part.get("text")) for part in parts)
+    return rest
 
 
 def _calls_together(written: list[tuple[JsonObject, bool]]) -> list[JsonObject]:
@@ -74,14 +80,14 @@ def _calls_together(written: list[tuple[JsonObject, bool]]) -> list[JsonObject]:
 
     Reasoning belongs to the item after it, so where there is any in between, the order stays.
     """
-    items = [item for item, _ in written]
+    ordered = [item for item, _ in written]
     places = [place for place, (_, is_own) in enumerate(written) if is_own]
-    if not places or any(item.get("type") == "reasoning" for item in items[places[0] : places[-1]]):
-        return items
-    between = items[places[0] : places[-1]]
+    if not places or any(item.get("type") == "reasoning" for item in ordered[places[0] : places[-1]]):
+        return ordered
+    between = ordered[places[0] : places[-1]]
     messages = [item for item in between if item.get("type") == "message"]
     others = [item for item in between if item.get("type") != "message"]
-    return [*items[: places[0]], *messages, *others, *items[places[-1] :]]
+    return [*ordered[: places[0]], *messages, *others, *ordered[places[-1] :]]
 
 
 def _call_item(call: ToolCall) -> JsonObject | None:
