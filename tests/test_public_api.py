@@ -19,14 +19,14 @@ from toolrun import ArgumentIssue, CallStatus, ToolCall, ToolrunError
 
 NAMES = [
     "ArgumentIssue", "ArgumentsReplaced", "AttemptEnded", "AttemptStarted", "CallCompleted", "CallConflict",
-    "CallDelta", "CallError", "CallFinalized", "CallPreview", "CallStarted", "CallStatus", "Cancelled", "Deferred", "Denied",
+    "CallDelta", "CallError", "CallFinalized", "CallPreview", "CallStarted", "CallStatus", "Cancelled", "CitationAdded", "Deferred", "Denied",
     "Diagnostic", "DialectError", "Edit", "Event", "Failed", "Fault", "FieldAppended", "FieldChange", "FieldSet", "FinalizerClosed", "FinishPolicy", "Grade",
     "IncompleteCall", "Interrupted", "InvalidArguments", "MalformedArguments", "NoSuchTool", "NotExecuted", "Outcome",
     "PluginError", "Preview", "PreviewList", "PreviewObject", "Refuse", "Refused", "RegistrationError", "Renamed", "RepairAnswered", "RepairBudget",
     "RepairRecord", "RepairRefused", "RepairRequest", "Repaired", "Retry", "RunStream", "Runner", "RunnerClosed",
     "StreamEvent", "StreamFinalizer", "StreamInterrupted", "Succeeded", "TextDelta", "TimedOut", "Tool", "ToolCall",
     "ToolContext", "ToolDefinition", "ToolError", "ToolRegistry", "ToolrunError", "TryAgain", "Turn", "TurnPending",
-    "UnknownWire", "ValidatedCall", "afinalize", "finalize", "tool",
+    "UnknownWire", "UsageReported", "ValidatedCall", "afinalize", "finalize", "tool",
 ]  # fmt: skip
 
 SEAMS = [
@@ -109,7 +109,7 @@ def test_methods_are_documented(name: str) -> None:
 POSITIONAL = {
     # Events are made in great numbers, and read by name.
     "ArgumentsReplaced", "AttemptEnded", "AttemptStarted", "CallCompleted", "CallDelta", "CallFinalized",
-    "CallPreview", "CallStarted", "Diagnostic", "RepairAnswered", "TextDelta",
+    "CallPreview", "CallStarted", "CitationAdded", "Diagnostic", "RepairAnswered", "TextDelta", "UsageReported",
     # One field that says it all.
     "Refuse", "Renamed",
 }  # fmt: skip

@@ -15,6 +15,7 @@ from toolrun._core.events import (
     CallFinalized,
     CallPreview,
     CallStarted,
+    CitationAdded,
     Diagnostic,
     Event,
     FieldAppended,
@@ -23,6 +24,7 @@ from toolrun._core.events import (
     RepairAnswered,
     StreamEvent,
     TextDelta,
+    UsageReported,
 )
 from toolrun._core.exceptions import (
     CallConflict,
@@ -82,6 +84,7 @@ __all__ = [
     "CallStarted",
     "CallStatus",
     "Cancelled",
+    "CitationAdded",
     "Deferred",
     "Denied",
     "Diagnostic",
@@ -138,6 +141,7 @@ __all__ = [
     "Turn",
     "TurnPending",
     "UnknownWire",
+    "UsageReported",
     "ValidatedCall",
     "afinalize",
     "finalize",

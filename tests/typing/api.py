@@ -17,6 +17,7 @@ from toolrun import (
     CallStarted,
     CallStatus,
     Cancelled,
+    CitationAdded,
     Deferred,
     Denied,
     Diagnostic,
@@ -51,6 +52,7 @@ from toolrun import (
     ToolRegistry,
     TryAgain,
     Turn,
+    UsageReported,
     afinalize,
     finalize,
 )
@@ -208,7 +210,7 @@ def place(event: Event) -> int | None:
             return event.position
         case Diagnostic(position=position):
             return position
-        case TextDelta():
+        case TextDelta() | CitationAdded() | UsageReported():
             return None
         case _:
             assert_never(event)

@@ -9,7 +9,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from toolrun._core.events import ArgumentsReplaced, CallDelta, CallFinalized, CallStarted, Diagnostic, TextDelta
+from toolrun._core.events import (
+    ArgumentsReplaced,
+    CallDelta,
+    CallFinalized,
+    CallStarted,
+    CitationAdded,
+    Diagnostic,
+    TextDelta,
+    UsageReported,
+)
 from toolrun._core.finishing import conclude, whole_text
 from toolrun._core.json_text import MAX_CHARACTERS
 from toolrun._core.leaks import leaked_call
@@ -36,7 +45,7 @@ class Assembler:
 
     Args:
         make_id: Gives the synthetic id for the call at a position.
-        deltas: False leaves out `CallDelta` and `TextDelta`, for callers that read only calls.
+        deltas: False leaves out deltas, citations and counts, for callers that read only calls.
         eager: Tells by its name whether a call is finalized as soon as the wire proves it whole.
     """
 
@@ -222,7 +231,15 @@ class Assembler:
 
     def usage(self, usage: Mapping[str, object]) -> None:
         """Token counts; later ones win key by key."""
-        self._usage.update({key: value for key, value in usage.items() if value is not None})
+        counts = {key: value for key, value in usage.items() if value is not None}
+        if self._deltas and not counts.items() <= self._usage.items():
+            self.events.append(UsageReported(counts))
+        self._usage.update(counts)
+
+    def citation(self, choice: int, data: JsonObject) -> None:
+        """A source that the provider names, to be shown; what goes back of it is in a block."""
+        if self._deltas and data:
+            self.events.append(CitationAdded(data, choice))
 
     def terminate(self) -> None:
         """The protocol's terminator."""

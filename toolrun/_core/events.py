@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from toolrun._core.calls import ToolCall
     from toolrun._core.outcomes import Outcome
     from toolrun._core.preview import Path, Preview
-    from toolrun._core.records import RepairRecord
+    from toolrun._core.records import JsonObject, RepairRecord
 
 
 TextKind: TypeAlias = Literal["text", "reasoning", "refusal"]
@@ -94,6 +94,21 @@ class TextDelta:
 
 
 @dataclass(slots=True)
+class CitationAdded:
+    """What the provider names as a source: its own data, in the form of its wire."""
+
+    data: JsonObject
+    choice: int = 0
+
+
+@dataclass(slots=True)
+class UsageReported:
+    """Token counts that are new or have changed, in the words of the wire; `Turn.usage` has all of them."""
+
+    usage: JsonObject
+
+
+@dataclass(slots=True)
 class Diagnostic:
     """Something odd that is not an error of one call; `position` names the call if there is one.
 
@@ -145,7 +160,15 @@ class CallCompleted:
 
 
 StreamEvent: TypeAlias = (
-    CallStarted | CallDelta | CallPreview | ArgumentsReplaced | CallFinalized | TextDelta | Diagnostic
+    CallStarted
+    | CallDelta
+    | CallPreview
+    | ArgumentsReplaced
+    | CallFinalized
+    | TextDelta
+    | CitationAdded
+    | UsageReported
+    | Diagnostic
 )
 """What a `StreamFinalizer` gives."""
 

@@ -68,7 +68,10 @@ class Turn:
         """True if the model waits for `messages()`: calls were answered, or the provider paused the turn."""
         if self.pending:
             return False
-        return bool(self.outcomes) or (self.wire is not None and self.wire.continues(self.finish_reason))
+        if self.wire is None:
+            return bool(self.outcomes)
+        # A call that the response itself answers has an outcome, and yet there is nothing to say to it.
+        return bool(self._result_messages(self.wire)) or self.wire.continues(self.finish_reason)
 
     def messages(self) -> list[Any]:
         """Write the assistant message and exactly one result for each client call, for the wire it came over.
@@ -92,12 +95,16 @@ class Turn:
             return []
         as_run = {outcome.call.position: _as_run(outcome) for outcome in self.outcomes}
         calls = [as_run.get(call.position, call) for call in self.calls]
-        results = [
-            ToolResult(as_run[outcome.call.position], outcome.message, not isinstance(outcome, Succeeded))
-            for outcome in self.outcomes
-        ]
-        messages = [*self.wire.assistant_messages(self.response, calls), *self.wire.result_messages(results)]
+        messages = [*self.wire.assistant_messages(self.response, calls), *self._result_messages(self.wire)]
         return cast("list[Any]", encodable(messages))
+
+    def _result_messages(self, wire: Wire) -> list[JsonObject]:
+        return wire.result_messages(
+            [
+                ToolResult(_as_run(outcome), outcome.message, not isinstance(outcome, Succeeded))
+                for outcome in self.outcomes
+            ]
+        )
 
 
 def _as_run(outcome: Outcome) -> ToolCall:

@@ -39,7 +39,8 @@ class StreamFinalizer:
     Args:
         wire: The provider protocol: `"auto"` (told by the first event that is known), a name, or a `Wire`.
         policy: What to make of a missing or doubtful finish.
-        deltas: False leaves out `CallDelta` and `TextDelta` events, which are most of them.
+        deltas: False leaves out the events that only show what comes: `CallDelta`, `TextDelta`, `CitationAdded` and
+            `UsageReported`.
         eager: Tells by its name whether a call is finalized as soon as the wire proves it whole, before the end of
             the stream: a Responses item that is done, or an Anthropic block with another one after it.
         previews: True puts a `CallPreview` after each event that changed what there is to show; with `deltas`.

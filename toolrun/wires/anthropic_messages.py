@@ -182,7 +182,7 @@ class _Decoder:
             if not self._sink.tool_text(0, index, text) and text:
                 self._sink.orphan(0, text)
         elif kind == "citations_delta":
-            self._sink.block_item(0, index, "citations", plain(told.get("citation")))
+            self._cite(index, told.get("citation"))
         elif isinstance(kind, str) and kind in _TEXT_DELTAS:
             field, shown = _TEXT_DELTAS[kind]
             self._sink.block_text(0, index, field, as_text(told.get(field)), shown)
@@ -227,7 +227,11 @@ class _Decoder:
         for field, text in grown.items():
             self._sink.block_text(0, index, field, text, _GROWING[field])
         for citation in items(citations):
-            self._sink.block_item(0, index, "citations", citation)
+            self._cite(index, citation)
+
+    def _cite(self, index: int, citation: object) -> None:
+        self._sink.block_item(0, index, "citations", plain(citation))
+        self._sink.citation(0, plain_object(citation))
 
     def _call(self, index: int, block: Mapping[str, object]) -> None:
         kind = block.get("type")

@@ -279,6 +279,7 @@ class _Decoder:
     def citation(self, index: int, value: object) -> None:
         self._grow(index, _TEXT)
         self._sink.block_item(0, index, "citations", plain(value))
+        self._sink.citation(0, plain_object(value))
 
     def cited(self, index: int, value: object) -> None:
         told = fields(value)

@@ -152,6 +152,7 @@ class _Decoder:
     def citation(self, _event: Mapping[str, object], message: Mapping[str, object]) -> None:
         for citation in items(message.get(_CITATIONS)):
             self._sink.block_item(0, _MESSAGE, _CITATIONS, plain(citation))
+            self._sink.citation(0, plain_object(citation))
 
     def message_end(self, event: Mapping[str, object], _message: Mapping[str, object]) -> None:
         delta = fields(event.get("delta"))

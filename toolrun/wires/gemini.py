@@ -35,6 +35,7 @@ _EVENT_KEYS: Final = frozenset(
     )
 )  # fmt: skip
 _CALL_KEYS: Final = frozenset(("id", "name", "args", "partialArgs", "willContinue"))
+_CITED: Final = ("groundingMetadata", "citationMetadata")
 _NO_IDS: Final = frozenset(("null", "None"))
 _EXACT_IN_DOUBLES: Final = 2**53
 _BITS_OF_DOUBLES: Final = 1024
@@ -118,6 +119,7 @@ class _Candidate:
         self.text: bool | None = None
         self.partial: _Partial | None = None
         self.by_id: dict[str, _Partial] = {}
+        self.cited: dict[str, object] = {}
 
 
 class _Partial:
@@ -198,6 +200,10 @@ class _Decoder:
             elif item:
                 self._unreadable("not a part", item)
             candidate.text = None
+        for key in _CITED:  # each chunk may bring them again, longer
+            if (cited := told.get(key)) is not None and (data := json_value(cited)) != candidate.cited.get(key):
+                candidate.cited[key] = data
+                self._sink.citation(choice, {key: data})
         reason = json_or_text(told.get("finishReason"))
         self._sink.finish(choice, reason)
         if reason and REASONS.get(normalise(reason)) is Evidence.BROKEN and (said := told.get("finishMessage")):

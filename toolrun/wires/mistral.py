@@ -265,7 +265,10 @@ class _Decoder:
         if kind == "thinking":
             self._think(number, told.get("thinking"), rest)
         elif kind != "text":
-            self._whole(number, {key: plain(value) for key, value in told.items()})
+            piece = {key: plain(value) for key, value in told.items()}
+            self._whole(number, piece)
+            if kind == "reference":
+                self._sink.citation(number, piece)
         elif rest:
             self._whole(number, {"type": "text", **rest}, as_text(told.get("text")))
         else:

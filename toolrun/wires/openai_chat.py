@@ -201,6 +201,10 @@ class _Decoder:
         for item in items(value):
             self._sink.block_item(choice, _MESSAGE, field, plain(item))
 
+    def citations(self, choice: int, _field: str, annotations: object) -> None:
+        for annotation in items(annotations):
+            self._sink.citation(choice, plain_object(annotation))
+
     def executed(self, choice: int, _field: str, tools: object) -> None:
         """Tools that the provider ran; each is told twice, with the query and again with the result."""
         for tool in items(tools):
@@ -218,5 +222,6 @@ _DELTA_FIELDS: Final[dict[str, Callable[[_Decoder, int, str, object], None]]] = 
     "function_call": _Decoder.legacy_call,
     "executed_tools": _Decoder.executed,
     _DETAILS: _Decoder.items,
+    "annotations": _Decoder.citations,
     **dict.fromkeys(_TEXT_FIELDS, _Decoder.text),
 }

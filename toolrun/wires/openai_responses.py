@@ -251,6 +251,8 @@ class _Decoder:
                 part = told.get("type")
                 if isinstance(part, str) and part in _TEXT_PARTS:
                     self._show(known, part, number, told, delta=False)
+                for place, annotation in enumerate(items(told.get("annotations"))):
+                    self._cite(known, (number, place), annotation)
         answered = self._items.of_call(item) if known.type.endswith("_output") else None
         # What the response lists as found by a client's search is still the client's to find.
         if answered is not None and answered.client and answered.type != "tool_search_call":
@@ -325,6 +327,19 @@ class _Decoder:
             known = self._loose[owner] = self._open({"type": owner, "role": "assistant"}, None, final=False)
         self._show(known, part, as_index(event.get(numbered)) or 0, event, delta=ending == "delta")
 
+    def annotation(self, event: Mapping[str, object]) -> None:
+        known = self._items.find(as_place(event.get("output_index")), event.get("item_id"), None)
+        place = (as_index(event.get("content_index")) or 0, as_index(event.get("annotation_index")) or 0)
+        self._cite(known, place, event.get("annotation"))
+
+    def _cite(self, known: Item | None, place: tuple[int, int], annotation: object) -> None:
+        """Tell a source; what came as an event, a final copy does not bring again."""
+        name = f"annotation:{place[0]}:{place[1]}"
+        if known is None or name not in known.shown:
+            self._sink.citation(0, sent_object(annotation))
+        if known is not None:
+            known.shown.add(name)
+
     def _show(self, known: Item, part: str, number: int, told: Mapping[str, object], *, delta: bool) -> None:
         """Tell a text; what the deltas brought, a final copy does not bring again."""
         field, shown_as = _TEXT_PARTS[part]
@@ -348,5 +363,6 @@ _HANDLERS: Final[dict[str, Callable[[_Decoder, Mapping[str, object]], None]]] = 
     "response.queued": _Decoder.created,
     **dict.fromkeys((f"response.{word}" for word in (*_ENDINGS, "done")), _Decoder.ended),
     **dict.fromkeys((f"{kind}.{word}" for kind in _TEXT_EVENTS for word in ("delta", "done")), _Decoder.text),
+    "response.output_text.annotation.added": _Decoder.annotation,
     "error": _Decoder.error,
 }
