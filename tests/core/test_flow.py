@@ -465,7 +465,7 @@ NONSENSE = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("answer", NONSENSE, ids=[f"{number}: {item!r}"[:40] for number, item in enumerate(NONSENSE)])
+@pytest.mark.parametrize("answer", NONSENSE, ids=[f"{number} {type(item).__name__}" for number, item in enumerate(NONSENSE)])
 def test_nonsense_is_recorded_and_passed_over(answer: object):
     """Whatever a hook answers, the flow goes on; the answer never runs unless it is strictly valid."""
     registry = make_registry()

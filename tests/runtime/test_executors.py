@@ -144,7 +144,6 @@ async def test_the_built_in_ones_agree(executor: Executor):
 @pytest.mark.parametrize("executor", [InlineExecutor(), ThreadExecutor()])
 async def test_a_job_without_a_function(executor: Executor):
     """A job that came from another process is refused with a reason."""
-    from dataclasses import replace
 
     keeper = Durable("ok")
     registry = ToolRegistry()
@@ -156,7 +155,7 @@ async def test_a_job_without_a_function(executor: Executor):
     await Runner(registry, executor=keeper).run(response(("f", "{}")))
 
     with pytest.raises(Exception, match="functions of this process"):
-        await executor.execute(replace(keeper.jobs[0], invocation=None))
+        await executor.execute(keeper.jobs[0]._replace(invocation=None))
 
 
 async def test_an_executor_that_answers_nonsense_costs_one_call():

@@ -6,6 +6,7 @@ import json
 import threading
 from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
+from dataclasses import replace
 from typing import Any
 
 import anyio
@@ -13,10 +14,12 @@ import anyio.to_thread
 import pytest
 
 from toolrun import (
+    CallStatus,
     Repaired,
     RepairRequest,
     Runner,
     RunnerClosed,
+    ToolCall,
     ToolContext,
     ToolRegistry,
     Turn,
@@ -655,3 +658,17 @@ async def test_calls_without_ids_are_never_taken_for_one():
     await Runner(registry).execute((*finalize(turn), *finalize(turn)))
 
     assert ran == [1, 1]
+
+
+async def test_a_call_made_by_hand():
+    """What `finalize` would have filled in need not be: a name alone names the tool."""
+    call = ToolCall(id="c", name="pay", raw_arguments='{"n": 1}', arguments=None, status=CallStatus.OK, executable=True)
+    registry = ToolRegistry()
+
+    @registry.tool
+    async def pay(n: int) -> int:
+        return n
+
+    turn = await Runner(registry).execute([call, replace(call, id="d", raw_arguments='{"n": 2}')])
+
+    assert [(outcome.status, outcome.value) for outcome in turn.outcomes] == [("succeeded", 1), ("succeeded", 2)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from toolrun._core.records import Grade
 
@@ -112,8 +112,7 @@ class ToolCall:
     extra: Mapping[str, object] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ValidatedCall:
+class ValidatedCall(NamedTuple):
     """A call whose arguments fit a registered tool.
 
     Attributes:

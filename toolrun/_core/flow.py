@@ -10,7 +10,7 @@ import copy
 import json
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from toolrun._core import results
 from toolrun._core.calls import CallStatus, ToolDefinition, ValidatedCall
@@ -23,7 +23,7 @@ from toolrun._core.exceptions import (
     RepairRefused,
 )
 from toolrun._core.json_text import dump_once, parse_object
-from toolrun._core.outcomes import Deferred, NotExecuted, Outcome, Refused
+from toolrun._core.outcomes import Deferred, NotExecuted, Outcome, Refused, completed
 from toolrun._core.records import ArgumentIssue, Grade, RepairRecord
 from toolrun._core.repair import (
     Fault,
@@ -69,8 +69,7 @@ class Note:
     record: RepairRecord
 
 
-@dataclass(frozen=True, slots=True)
-class Execute:
+class Execute(NamedTuple):
     """Run the call; send back its `Outcome`."""
 
     validated: ValidatedCall
@@ -162,24 +161,47 @@ def call_flow(
     if finding.left_out is not None:
         records.append(finding.left_out)
         yield Note(finding.left_out)
-    validated = replace(finding.validated, repairs=tuple(records))
+    validated = finding.validated._replace(repairs=tuple(records)) if records else finding.validated
     if finding.tool.function is None:
-        outcome: Outcome = Deferred(call=call, code="declared_only")
-    else:
-        outcome = yield Execute(validated, finding.tool)
-    return replace(
-        outcome, tool=validated.tool, repairs=validated.repairs, grade=validated.grade, arguments=validated.arguments
-    )
+        return completed(Deferred(call=call, code="declared_only"), validated)
+    outcome: Outcome = yield Execute(validated, finding.tool)
+    return completed(outcome, validated)
 
 
-def reread(call: ToolCall) -> ToolCall:
-    """Read the text of a call that comes from elsewhere again, so that its parsed arguments are not taken on trust."""
-    if call.status is not CallStatus.OK or call.kind == "custom":
-        return call
-    parsed = parse_object(call.raw_arguments) if call.raw_arguments.strip() else {}
+def reread(call: ToolCall, position: int) -> ToolCall:
+    """Read the text of a call that comes from elsewhere again, so that its parsed arguments are not taken on trust.
+
+    Args:
+        call: As given.
+        position: Its place among the calls that it was given with.
+    """
+    parsed: JsonObject | ArgumentIssue | None = call.arguments
+    if call.status is CallStatus.OK and call.kind != "custom":
+        parsed = parse_object(call.raw_arguments) if call.raw_arguments.strip() else {}
     if isinstance(parsed, ArgumentIssue):
-        return replace(call, status=CallStatus.PARSE_ERROR, arguments=None, issue=parsed, code=parsed.code)
-    return replace(call, arguments=parsed)
+        return replace(
+            call, position=position, status=CallStatus.PARSE_ERROR, arguments=None, issue=parsed, code=parsed.code
+        )
+    if call.position == position and (
+        parsed is None or parsed is call.arguments or _is_flat_and_same(parsed, call.arguments)
+    ):
+        return call
+    return replace(call, position=position, arguments=parsed)
+
+
+_SCALARS: Final = frozenset((str, int, float, bool, type(None)))
+
+
+def _is_flat_and_same(parsed: JsonObject, given: object) -> bool:
+    """Tell whether two objects without containers are equal, types included; others are dearer to compare than to copy."""
+    return (
+        type(given) is dict
+        and len(given) == len(parsed)
+        and all(
+            type(value) in _SCALARS and type(given.get(key)) is type(value) and given[key] == value
+            for key, value in parsed.items()
+        )
+    )
 
 
 # -- what a candidate is --------------------------------------------------------------------
@@ -187,7 +209,7 @@ def reread(call: ToolCall) -> ToolCall:
 
 def _examine(call: ToolCall, candidate: _Candidate, registry: ToolRegistry) -> _Finding:
     """Identity, then the tool, then strict JSON, then the schema: the first that does not fit is the fault."""
-    tool = registry.find(call.name_readings if candidate.renamed is None else (candidate.renamed,))
+    tool = registry.find(_names(call) if candidate.renamed is None else (candidate.renamed,))
     if call.status is CallStatus.INCOMPLETE and not candidate.rewritten:
         code = call.code or "truncated"
         return _Finding(
@@ -208,10 +230,10 @@ def _examine(call: ToolCall, candidate: _Candidate, registry: ToolRegistry) -> _
         error = MalformedArguments(call=call, issue=parsed)
         return _Finding(tool, fault, error, parsed.code, results.syntax_text(parsed), None, parsed)
     bound, left_out = tool.validator.validate(text, parsed), None
-    if not isinstance(bound, Mapping) and registry.strict:
+    if isinstance(bound, tuple) and registry.strict:
         text, parsed, bound, left_out = _without_nulls(call, tool, text, parsed, bound)
-    if isinstance(bound, Mapping):
-        grade = worst(candidate.grades)
+    if not isinstance(bound, tuple):
+        grade = worst(candidate.grades) if candidate.grades else Grade.EXACT
         validated = ValidatedCall(call=call, tool=tool.name, text=text, arguments=parsed, bound=bound, grade=grade)
         return _Finding(tool, validated=validated, left_out=left_out)
     error = InvalidArguments(call=call, tool=tool.name, issues=bound)
@@ -243,6 +265,11 @@ def _without_nulls(
         note=f"null under a strict schema, read as left out: {', '.join(paths)}",
     )
     return written, arguments, tool.validator.validate(written, arguments), record
+
+
+def _names(call: ToolCall) -> tuple[str, ...]:
+    """What the name may be read as; a call that was made by hand has no readings, only its name."""
+    return call.name_readings or (() if call.name is None else (call.name,))
 
 
 def _parse(call: ToolCall, candidate: _Candidate, tool: Tool) -> tuple[str, JsonObject | ArgumentIssue]:

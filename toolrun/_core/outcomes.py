@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
-    from toolrun._core.calls import ToolCall
+    from toolrun._core.calls import ToolCall, ValidatedCall
     from toolrun._core.records import Grade, RepairRecord
 
 OutcomeStatus: TypeAlias = Literal[
@@ -57,15 +57,43 @@ class OutcomeBase:
     key: str = ""
 
 
+OutcomeT = TypeVar("OutcomeT", bound=OutcomeBase)
+
+
+def completed(outcome: OutcomeT, validated: ValidatedCall, message: str | None = None) -> OutcomeT:
+    """An outcome that an executor gave, with what the flow knows of the call: tool, arguments, grade and repairs.
+
+    Args:
+        outcome: As given; returned as it is if there is nothing to add.
+        validated: The call that was run.
+        message: What the model is told; None leaves it as it is.
+    """
+    if message is None:
+        if outcome.arguments is validated.arguments and outcome.tool == validated.tool:
+            return outcome
+        message = outcome.message
+    # Written out: `dataclasses.replace` takes twice as long, and this is done for every call.
+    return type(outcome)(
+        call=outcome.call,
+        tool=validated.tool,
+        value=outcome.value,
+        error=outcome.error,
+        code=outcome.code,
+        message=message,
+        repairs=validated.repairs,
+        grade=validated.grade,
+        arguments=validated.arguments,
+        attempts=outcome.attempts,
+        started=outcome.started,
+        key=outcome.key,
+    )
+
+
 class Succeeded(OutcomeBase):
     """The tool returned `value`."""
 
     __slots__ = ()
     status: ClassVar[OutcomeStatus] = "succeeded"
-
-    def told(self, text: str) -> Succeeded:
-        """The same outcome with the text that the model is told."""
-        return replace(self, message=text)
 
 
 class Failed(OutcomeBase):

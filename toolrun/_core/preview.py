@@ -33,8 +33,8 @@ class Node:
     __slots__ = ("names", "path", "values")
 
     def __init__(self, path: Path, names: dict[str, int] | None) -> None:
-        self.path = path
-        self.names = names
+        self.path: Path = path
+        self.names: dict[str, int] | None = names
         self.values: list[Scalar | Node] = []
 
 

@@ -292,12 +292,14 @@ class ToolRegistry:
             _Preparation(item.prepare, everything if item.scope is None else item.scope) for item in self._preparations
         ]
 
-    def find(self, readings: Iterable[str]) -> Tool | None:
+    def find(self, readings: Sequence[str]) -> Tool | None:
         """Find the tool that exactly one of several readings of a name belongs to.
 
         Returns:
             The tool; None if no reading is a registered name, or more than one is.
         """
+        if len(readings) == 1:
+            return self._tools.get(readings[0])
         found = {reading: self._tools[reading] for reading in readings if reading in self._tools}
         return next(iter(found.values())) if len(found) == 1 else None
 

@@ -201,6 +201,8 @@ def bind(
 def ordered(chain: Iterable[HookBinding], hooks: Iterable[HookBinding]) -> tuple[HookBinding, ...]:
     """The order of asking: hooks marked `first`, the built-in chain, the other hooks as registered."""
     own = tuple(hooks)
+    if not own:
+        return tuple(chain)
     return (*(hook for hook in own if hook.first), *chain, *(hook for hook in own if not hook.first))
 
 

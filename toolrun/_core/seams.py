@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol, TypeAlias
+
+from toolrun._core.repair import digest
 
 if TYPE_CHECKING:
     from toolrun._core.calls import CallKind, Effect, ToolCall
@@ -127,8 +128,7 @@ class Invocation(NamedTuple):
     is_async: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
+class Job(NamedTuple):
     """One validated call, ready to run somewhere.
 
     Attributes:
@@ -136,7 +136,6 @@ class Job:
         tool: The registered name.
         call: The call as the model wrote it.
         arguments: The validated arguments as JSON text.
-        digest: SHA-256 of `arguments`, hexadecimal.
         effect: What running it again would do.
         attempt: Which attempt this is, from 1.
         attempts: How many there may be in all; an executor that is `durable` makes them itself.
@@ -148,16 +147,16 @@ class Job:
     tool: str
     call: ToolCall
     arguments: str
-    digest: str
     effect: Effect = "once"
     attempt: int = 1
     attempts: int = 1
     timeout: float | None = None
     invocation: Invocation | None = None
 
-    def attempted(self, attempt: int, invocation: Invocation) -> Job:
-        """The same job for an attempt, with the function to call."""
-        return replace(self, attempt=attempt, invocation=invocation)
+    @property
+    def digest(self) -> str:
+        """SHA-256 of `arguments`, hexadecimal; computed when it is asked for."""
+        return digest(self.arguments)
 
 
 class Executor(ABC):

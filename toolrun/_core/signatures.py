@@ -40,7 +40,7 @@ class Signature:
     whole: str | None = None
 
     def bind(
-        self, values: Mapping[str, object], context: ToolContext[Any]
+        self, values: Mapping[str, object], context: ToolContext[Any] | None
     ) -> tuple[tuple[object, ...], dict[str, object]]:
         """Put values into positions and keywords."""
         if self.whole is not None:

@@ -138,7 +138,7 @@ class Tool:
         return name if isinstance(described, dict) and described.get("type") == "string" else None
 
     def bind(
-        self, values: Mapping[str, object], context: ToolContext[Any]
+        self, values: Mapping[str, object], context: ToolContext[Any] | None
     ) -> tuple[tuple[object, ...], dict[str, object]]:
         """Put validated values into the function's positions and keywords."""
         return self.signature.bind(values, context)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeAlias, cast
+from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
 import anyio
 
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 Listener: TypeAlias = Callable[["Event"], None]
 MakeJob: TypeAlias = Callable[[int], "Job"]
+
+_UNLUCKY: Final = (Failed, TimedOut)
 
 
 async def run_attempts(make_job: MakeJob, tool: Tool, executor: Executor, emit: Listener | None) -> Outcome:
@@ -53,7 +55,7 @@ def policy_after(tool: Tool, outcome: Outcome) -> Retry | None:
     A tool that raises `TryAgain` is run again whatever it declares; any other failure only if the tool's
     `Retry` wants it.
     """
-    if not isinstance(outcome, Failed | TimedOut):
+    if not isinstance(outcome, _UNLUCKY):
         return None
     if isinstance(outcome.error, TryAgain):
         return tool.retry or TRY_AGAIN

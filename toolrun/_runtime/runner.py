@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import functools
+import os
 import threading
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Self, get_args
-from uuid import uuid4
 
 from toolrun._core.exceptions import RegistrationError, RunnerClosed
 from toolrun._core.policy import FinishPolicy
@@ -95,7 +95,7 @@ class Runner:
         chain = lossless() if repairs is None else repairs
         self._settings = Settings(
             registry=registry,
-            run_id=run_id or uuid4().hex,
+            run_id=run_id or _random_id(),
             policy=policy or FinishPolicy(),
             repairs=tuple(hook if isinstance(hook, HookBinding) else bind(hook) for hook in chain),
             budget=budget or RepairBudget(),
@@ -256,11 +256,15 @@ class Runner:
         self, deps: object, wire: str | Wire, turn_id: str | None, emit: Listener | None = None
     ) -> TurnSession:
         self._check_open()
-        return TurnSession(self._settings, deps=deps, wire=wire, turn_id=turn_id or uuid4().hex, emit=emit)
+        return TurnSession(self._settings, deps=deps, wire=wire, turn_id=turn_id or _random_id(), emit=emit)
 
     def _check_open(self) -> None:
         if self._closed:
             raise RunnerClosed("this runner's block was left; make a new Runner")
+
+
+def _random_id() -> str:
+    return os.urandom(16).hex()
 
 
 def _start_portal() -> AbstractContextManager[BlockingPortal]:

@@ -15,8 +15,7 @@ from toolrun._core.context import ToolContext
 from toolrun._core.events import CallCompleted, Diagnostic, RepairAnswered
 from toolrun._core.exceptions import StreamInterrupted
 from toolrun._core.flow import AskRepair, Execute, HookAnswer, Note, call_flow, reread
-from toolrun._core.outcomes import Cancelled, Failed, Succeeded
-from toolrun._core.repair import digest
+from toolrun._core.outcomes import Cancelled, Failed, Succeeded, completed
 from toolrun._core.response import CALL, Part, Response
 from toolrun._core.seams import Invocation, Job
 from toolrun._runtime.attempt import run_attempts
@@ -25,6 +24,7 @@ from toolrun._runtime.reading import read
 from toolrun._runtime.turn import Turn
 from toolrun._stream import StreamFinalizer, kind_of
 from toolrun.executors._attempt import ending, propagate
+from toolrun.wires import get_wire
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -57,18 +57,26 @@ class TurnSession:
         self._deps = deps
         self._turn_id = turn_id
         self._emit = emit
-        self._finalizer = StreamFinalizer(
-            wire,
-            policy=settings.policy,
-            deltas=emit is not None,
-            run_id=settings.run_id,
-            turn_id=turn_id,
-        )
+        self._named_wire = wire
+        self._stream: StreamFinalizer | None = None
         self._calls: tuple[ToolCall, ...] = ()
         self._outcomes: dict[int, Outcome] = {}
         self._started: dict[int, Job] = {}
         self._diagnostics: list[Diagnostic] = []
         self._response: Response | None = None
+
+    @property
+    def _finalizer(self) -> StreamFinalizer:
+        """Made when it is needed: calls that come from elsewhere need none."""
+        if self._stream is None:
+            self._stream = StreamFinalizer(
+                self._named_wire,
+                policy=self._settings.policy,
+                deltas=self._emit is not None,
+                run_id=self._settings.run_id,
+                turn_id=self._turn_id,
+            )
+        return self._stream
 
     # -- entries ----------------------------------------------------------------------------
 
@@ -102,7 +110,7 @@ class TurnSession:
 
     async def execute(self, calls: Sequence[ToolCall]) -> Turn:
         """Run calls that come from elsewhere, the same way. Their text is what counts: it is read again."""
-        self._calls = tuple(replace(reread(call), position=position) for position, call in enumerate(calls))
+        self._calls = tuple(reread(call, position) for position, call in enumerate(calls))
         self._response = Response(parts=tuple(Part(CALL, {}, call.position) for call in self._calls))
         await self._run(self._calls, self._settings.chain)
         return self.turn()
@@ -116,12 +124,18 @@ class TurnSession:
         return Turn(
             run_id=self._settings.run_id,
             turn_id=self._turn_id,
-            wire=self._finalizer.wire,
+            wire=self._wire,
             response=self._finalizer.response if self._response is None else self._response,
             calls=calls,
             outcomes=outcomes,
             diagnostics=tuple(self._diagnostics),
         )
+
+    @property
+    def _wire(self) -> Wire | None:
+        if self._stream is not None:
+            return self._stream.wire
+        return None if self._named_wire == "auto" else get_wire(self._named_wire)
 
     def abandon(self) -> None:
         """Close what is still open after a cancellation, so that `turn` can be read."""
@@ -161,7 +175,9 @@ class TurnSession:
         async def work(call: ToolCall) -> None:
             self._complete(call, await self._outcome(call, mine, chain))
 
-        await run_pool(list(first.values()), work, workers=self._settings.max_concurrency)
+        await run_pool(tuple(first.values()), work, workers=self._settings.max_concurrency)
+        if len(first) == len(mine):
+            return
         for call in mine:
             if call.position not in self._outcomes:
                 same = first[_identity(call)]
@@ -169,7 +185,8 @@ class TurnSession:
 
     def _complete(self, call: ToolCall, outcome: Outcome) -> None:
         self._outcomes[call.position] = outcome
-        self._tell(CallCompleted(call.position, outcome))
+        if self._emit is not None:
+            self._emit(CallCompleted(call.position, outcome))
 
     async def _outcome(self, call: ToolCall, calls: tuple[ToolCall, ...], chain: tuple[HookBinding, ...]) -> Outcome:
         try:
@@ -186,13 +203,13 @@ class TurnSession:
             step = next(flow)
             while True:
                 match step:
+                    case Execute(validated, tool):
+                        step = flow.send(await self._execute(validated, tool))
                     case AskRepair(binding, request):
                         step = flow.send(await self._ask(binding, request))
                     case Note(record):
                         self._tell(RepairAnswered(call.position, record))
                         step = flow.send(None)
-                    case Execute(validated, tool):
-                        step = flow.send(await self._execute(validated, tool))
         except StopIteration as done:
             return cast("Outcome", done.value)
 
@@ -214,28 +231,31 @@ class TurnSession:
         return HookAnswer(decision, failure, time.monotonic() - began)
 
     async def _execute(self, validated: ValidatedCall, tool: Tool) -> Outcome:
-        key = f"{self._settings.run_id}:{self._turn_id}:{validated.call.position}"
-        base = Job(
-            key=key,
-            tool=tool.name,
-            call=validated.call,
-            arguments=validated.text,
-            digest=digest(validated.text),
-            effect=tool.effect,
-            attempts=tool.retry.attempts if tool.retry else 1,
-            timeout=self._settings.timeout if tool.timeout == "default" else tool.timeout,
-        )
-
-        self._started[validated.call.position] = base
+        call = validated.call
+        key = f"{self._settings.run_id}:{self._turn_id}:{call.position}"
 
         def make_job(attempt: int) -> Job:
-            context = ToolContext(deps=self._deps, call_id=validated.call.id, tool=tool.name, key=key, attempt=attempt)
             # The tool may have changed its values; the same arguments again means: as they were validated.
             bound = validated.bound if attempt == 1 else tool.validator.validate(validated.text, validated.arguments)
-            return base.attempted(attempt, _invocation(tool, cast("Mapping[str, object]", bound), context))
+            context = None
+            if tool.signature.context is not None:
+                context = ToolContext(deps=self._deps, call_id=call.id, tool=tool.name, key=key, attempt=attempt)
+            args, kwargs = tool.bind(cast("Mapping[str, object]", bound), context)
+            self._started[call.position] = job = Job(
+                key=key,
+                tool=tool.name,
+                call=call,
+                arguments=validated.text,
+                effect=tool.effect,
+                attempt=attempt,
+                attempts=tool.retry.attempts if tool.retry else 1,
+                timeout=self._settings.timeout if tool.timeout == "default" else tool.timeout,
+                invocation=Invocation(tool.runnable, args, kwargs, tool.is_async),
+            )
+            return job
 
         outcome = await run_attempts(make_job, tool, self._settings.executor_for(tool), self._emit)
-        return _written_down(outcome)
+        return _written_down(outcome, validated)
 
     def _cancelled(self, call: ToolCall) -> Cancelled:
         job = self._started.get(call.position)
@@ -272,17 +292,12 @@ def _is_async(hook: object) -> bool:
     return inspect.iscoroutinefunction(hook) or inspect.iscoroutinefunction(getattr(hook, "__call__", None))  # noqa: B004
 
 
-def _invocation(tool: Tool, bound: Mapping[str, object], context: ToolContext[Any]) -> Invocation:
-    args, kwargs = tool.bind(bound, context)
-    return Invocation(tool.runnable, args, kwargs, tool.is_async)
-
-
-def _written_down(outcome: Outcome) -> Outcome:
+def _written_down(outcome: Outcome, validated: ValidatedCall) -> Outcome:
     """Write a result as the text that the model gets; one that cannot be written is a failure that ran."""
     if not isinstance(outcome, Succeeded):
         return outcome
     try:
-        return outcome.told(results.value_text(outcome.value))
+        return completed(outcome, validated, results.value_text(outcome.value))
     except ValueError as error:
         return Failed(
             call=outcome.call,

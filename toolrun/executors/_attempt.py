@@ -37,15 +37,18 @@ async def attempt(job: Job, run: Callable[[], Awaitable[object]]) -> Outcome:
     Cancellation from outside propagates, also where the tool swallowed it. A cancellation that the tool raises
     by itself is its failure, and so is `SystemExit`; `KeyboardInterrupt` propagates.
     """
-    scope = anyio.CancelScope(deadline=math.inf if job.timeout is None else anyio.current_time() + job.timeout)
+    # A cancel scope costs as much as everything else here: only a deadline needs one.
+    scope = None if job.timeout is None else anyio.CancelScope(deadline=anyio.current_time() + job.timeout)
     outcome: Outcome | None = None
     try:
-        with scope:
-            value = await run()
-            outcome = Succeeded(call=job.call, value=value, attempts=job.attempt, started=True, key=job.key)
+        if scope is None:
+            outcome = _succeeded(job, await run())
+        else:
+            with scope:
+                outcome = _succeeded(job, await run())
     except BaseException as error:  # noqa: BLE001  # whatever a tool raises is its failure
         propagate(error)
-        outcome = _timed_out(job, error) if scope.cancel_called else _failed(job, error)
+        outcome = _timed_out(job, error) if scope is not None and scope.cancel_called else _failed(job, error)
     if _cancelled_natively():
         raise anyio.get_cancelled_exc_class()
     return outcome or _timed_out(job, None)
@@ -114,6 +117,10 @@ def in_own_context(coroutine: Coroutine[Any, Any, object]) -> Generator[Any, Any
         except BaseException as error:  # noqa: BLE001  # thrown on into the coroutine
             given = error
             step = coroutine.throw
+
+
+def _succeeded(job: Job, value: object) -> Succeeded:
+    return Succeeded(call=job.call, value=value, attempts=job.attempt, started=True, key=job.key)
 
 
 def _failed(job: Job, error: BaseException) -> Failed:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import inspect
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from toolrun._core.seams import Executor
 from toolrun.executors._attempt import attempt, in_own_context, invocation_of
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable
+
     from toolrun._core.outcomes import Outcome
-    from toolrun._core.seams import Job
+    from toolrun._core.seams import Invocation, Job
 
 
 class InlineExecutor(Executor):
@@ -21,13 +23,13 @@ class InlineExecutor(Executor):
 
     async def execute(self, job: Job) -> Outcome:
         """See `Executor`."""
-        function, args, kwargs, _ = invocation_of(job)
+        invocation = invocation_of(job)
+        return await attempt(job, lambda: in_own_context(_call(invocation)))
 
-        async def run() -> object:
-            value = function(*args, **kwargs)
-            return await value if inspect.isawaitable(value) else value
 
-        async def apart() -> object:
-            return await in_own_context(run())
-
-        return await attempt(job, apart)
+async def _call(invocation: Invocation) -> object:
+    function, args, kwargs, is_async = invocation
+    value = function(*args, **kwargs)
+    if is_async:
+        return await cast("Awaitable[object]", value)
+    return await value if inspect.isawaitable(value) else value
