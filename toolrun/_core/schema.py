@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Final, NotRequired, cast, get_args, get_origin, get_type_hints
 
-from pydantic import ConfigDict, Field, PydanticUserError, TypeAdapter, ValidationError
+from pydantic import PydanticUserError, TypeAdapter, ValidationError
 from pydantic.errors import PydanticInvalidForJsonSchema, PydanticSchemaGenerationError
 from pydantic_core import PydanticSerializationError, SchemaError, to_jsonable_python
 from typing_extensions import TypedDict, Unpack, is_typeddict  # typing's own have no fields that pydantic can read
@@ -32,6 +32,7 @@ from toolrun._core.strict import digits_lost, strict_validator
 if TYPE_CHECKING:
     import inspect
 
+    from pydantic import ConfigDict
     from pydantic.json_schema import GenerateJsonSchema
 
     from toolrun._core.records import ArgumentIssue, JsonObject
@@ -144,6 +145,8 @@ def _field(annotation: Any, parameter: inspect.Parameter, description: str | Non
     extra = _told_default(parameter.default) if optional else {}
     described = annotation
     if description is not None or extra:
+        from pydantic import Field  # noqa: PLC0415  # its module is a third of the import of this package
+
         # First, so that what the author wrote with Field(...) comes later and wins.
         own = get_args(annotation) if get_origin(annotation) is Annotated else (annotation,)
         ours = Field(description=description, json_schema_extra=cast("Any", extra) or None)
@@ -170,7 +173,7 @@ def _keys(options: Any) -> dict[str, Any]:
 def _arguments(fields: dict[str, Any], rest: Any, *, closed: bool) -> Any:
     """A TypedDict of the parameters, made at run time, which type checkers do not follow."""
     make = cast("Callable[..., Any]", TypedDict)
-    config = ConfigDict(strict=True, allow_inf_nan=False)
+    config: ConfigDict = {"strict": True, "allow_inf_nan": False}
     if rest is not None:
         shape = make("Arguments", fields, extra_items=rest)
     else:
@@ -209,6 +212,7 @@ def _first_line(error: BaseException) -> str:
 
 @functools.cache
 def _schema_generator() -> type[GenerateJsonSchema]:
+    from pydantic import ConfigDict
     from pydantic.json_schema import GenerateJsonSchema  # noqa: PLC0415  # dear to import; needed to declare tools
 
     class WithoutTitles(GenerateJsonSchema):
