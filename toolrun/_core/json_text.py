@@ -70,7 +70,7 @@ def parse_object(text: str) -> JsonObject | ArgumentIssue:
     except UnicodeEncodeError as error:
         return _issue(text, "lone_surrogate", "half of a surrogate pair stands alone", error.start)
     # Counting brackets is a cheap upper bound; most texts have too few to be too deep.
-    may_be_deep = data.count(b"{") + data.count(b"[") > MAX_DEPTH
+    may_be_deep = len(data) > 2 * MAX_DEPTH and data.count(b"{") + data.count(b"[") > MAX_DEPTH
     try:
         value = _parse_shallow(data) if may_be_deep else _parse(data)
     except ValueError as error:

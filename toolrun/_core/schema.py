@@ -27,7 +27,7 @@ from toolrun._core.signatures import (
     model_signature,
     parameters_of,
 )
-from toolrun._core.strict import digits_lost, strict_validator
+from toolrun._core.strict import digits_lost, may_lose_digits, strict_validator
 
 if TYPE_CHECKING:
     import inspect
@@ -88,7 +88,7 @@ class TypedValidator:
         return value if self._parameter is None else {self._parameter: value}
 
     def _validated(self, text: str) -> Any:
-        if not self._counts_digits:
+        if not self._counts_digits or not may_lose_digits(text):
             return self._validate(text)
         with digits_lost(text):
             return self._validate(text)

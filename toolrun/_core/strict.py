@@ -144,6 +144,9 @@ def _one_of(allowed: list[Any], make: Callable[[list[Any]], Node], *, members_fo
         members_found: Whether that node finds the members by their values itself.
     """
     plain = [_json_value(item) for item in allowed]
+    same = members_found or all(value is item for value, item in zip(plain, allowed, strict=True))
+    if same and all(type(value) is str for value in plain):
+        return make(plain)  # pydantic takes a string for nothing but itself
     originals = {(type(value), value): item for value, item in zip(plain, allowed, strict=True)}
     floats = {value for value in plain if isinstance(value, float)}
 
@@ -155,7 +158,7 @@ def _one_of(allowed: list[Any], make: Callable[[list[Any]], Node], *, members_fo
 
     expected = " or ".join(to_json(value).decode() for value in plain)
     guarded = _guarded(make(plain), admits, "literal_error", custom_error_context={"expected": expected})
-    if members_found or all(value is item for value, item in zip(plain, allowed, strict=True)):
+    if same:
         return guarded
     return cast(
         "Node",
@@ -253,6 +256,18 @@ _FROM_PYTHON: Final[Mapping[str, Callable[[Node], Node]]] = {
 _NUMBER: Final = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _STRING_OR_LONG: Final = re.compile(r'"(?:[^"\\]|\\.)*"|(-?(?:[0-9.]{16,}(?:[eE][+-]?[0-9]+)?|[0-9.]+[eE][+-]?[0-9]+))')
 _LOST: Final[ContextVar[frozenset[float]]] = ContextVar("toolrun_digits_lost", default=frozenset())
+
+
+# Digits and points to 0, exponents to e, so that two substring searches find what may lose digits.
+_NUMBER_SHAPE: Final = bytes(
+    ord("0") if byte in b"0123456789." else ord("e") if byte in b"eE" else byte for byte in range(256)
+)
+
+
+def may_lose_digits(text: str) -> bool:
+    """Tell in no time whether there may be a number that a float does not hold exactly."""
+    shape = text.encode().translate(_NUMBER_SHAPE)
+    return b"0" * 16 in shape or b"0e" in shape
 
 
 @contextmanager
