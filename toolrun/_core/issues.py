@@ -130,18 +130,18 @@ def _described(error: Mismatch) -> Iterator[ArgumentIssue]:
         yield issue("unknown_key", path, error.message)
     else:
         say = _SAY.get(keyword)
-        message = _SHOULD + say(rule) if say else _cut(_nearest(error) or error.message, _SAID)
-        yield issue(code_of(keyword), path, message, "" if message is error.message else describe_value(instance))
+        if say is None:
+            yield issue(code_of(keyword), path, _cut(_nearest(error) or error.message, _SAID))
+        else:
+            yield issue(code_of(keyword), path, _SHOULD + say(rule), describe_value(instance))
 
 
 def _nearest(error: Mismatch) -> str | None:
-    """Of alternatives that all fail, say what the one that failed latest would still need."""
+    """Of alternatives that all fail, say what the one that failed deepest would still need."""
     if not error.context:
         return None
-    from jsonschema.exceptions import best_match  # noqa: PLC0415  # dear to import; few tools need it
-
-    nearest = best_match(iter(error.context))
-    told = next(_described(nearest), None) if nearest else None
+    nearest = max(error.context, key=lambda item: len(item.absolute_path))
+    told = next(_described(nearest), None)
     alternatives = f"{_SHOULD}one of {len(cast('Any', error.validator_value))} alternatives"
     return f"{alternatives}; the nearest needs: {told.describe()}" if told else alternatives
 
