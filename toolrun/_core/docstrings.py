@@ -26,7 +26,7 @@ def read_docstring(text: str | None) -> Docstring:
     import docstring_parser  # noqa: PLC0415  # needed only where tools are declared
 
     try:
-        parsed = docstring_parser.parse(text)
+        parsed = docstring_parser.parse(f"\n{text}")  # cleaned again, the first line would not count as indented
         described = {item.arg_name.lstrip("*"): item.description.strip() for item in parsed.params if item.description}
         summary = parsed.description or ""
     except Exception:  # noqa: BLE001  # no parser is sure of prose
