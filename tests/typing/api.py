@@ -55,6 +55,7 @@ from toolrun import (
     UsageReported,
     afinalize,
     finalize,
+    tool,
 )
 from toolrun.abc import Decode, Executor, HookBinding, Job, RepairHook, Response, Sink, ToolResult, Wire
 from toolrun.executors import InlineExecutor, ThreadExecutor
@@ -122,6 +123,47 @@ def with_context(ctx: ToolContext[Deps], question: str) -> str:
 @registry.tool
 def without_dependencies(ctx: ToolContext) -> None:
     assert_type(ctx.deps, None)
+
+
+def wrong_dependencies(ctx: ToolContext[Deps]) -> None:
+    str(ctx.deps.name)  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]  # Deps has a user
+
+
+# -- marks, models and registries of registries -----------------------------------------------
+
+
+class Account:
+    @tool
+    def balance(self, currency: str = "nok") -> float:
+        return len(currency)
+
+    @tool(name="deposit", tags=["money"], strict=False)
+    async def add(self, amount: int) -> int:
+        return amount
+
+
+async def marked() -> None:
+    assert_type(Account().balance("sek"), float)
+    assert_type(await Account().add(1), int)
+    Account().balance(5)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]  # the signature is kept
+
+
+registry.add_methods(Account(), prefix="my_")
+tool(color="red")  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue]
+assert_type(Tool.from_model(Deps, lambda deps: deps.user, name="user"), Tool)
+assert_type(Tool.from_model(Deps, None), Tool)
+assert_type(registry | registry.prefixed("p_"), ToolRegistry)
+assert_type(registry.filtered(lambda found: found.kind == "coroutine", tags="money"), ToolRegistry)
+assert_type(registry.renamed({"bare": "naked"}).prepared(Deps(user="Kari")), ToolRegistry)
+
+
+@registry.prepare
+def visible(deps: Deps, tools: Sequence[Tool]) -> list[Tool]:
+    return [found for found in tools if deps.user or "safe" in found.tags]
+
+
+assert_type(visible(Deps(user="Kari"), []), list[Tool])
+registry.prepare(bare)  # type: ignore[type-var]  # pyright: ignore[reportArgumentType]  # it returns no tools
 
 
 # -- repair hooks, sync and async -------------------------------------------------------------
