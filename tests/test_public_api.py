@@ -23,15 +23,15 @@ NAMES = [
     "Diagnostic", "DialectError", "Edit", "Event", "Failed", "Fault", "FieldAppended", "FieldChange", "FieldSet", "FinalizerClosed", "FinishPolicy", "Grade",
     "IncompleteCall", "Interrupted", "InvalidArguments", "MalformedArguments", "NoSuchTool", "NotExecuted", "Outcome",
     "PluginError", "Preview", "PreviewList", "PreviewObject", "Refuse", "Refused", "RegistrationError", "Renamed", "RepairAnswered", "RepairBudget",
-    "RepairRecord", "RepairRefused", "RepairRequest", "Repaired", "Retry", "RunStream", "Runner", "RunnerClosed",
+    "RepairRecord", "RepairRefused", "RepairRequest", "Repaired", "RepairedArguments", "Retry", "RunStream", "Runner", "RunnerClosed",
     "StreamEvent", "StreamFinalizer", "StreamInterrupted", "Succeeded", "TextDelta", "TimedOut", "Tool", "ToolCall",
     "ToolContext", "ToolDefinition", "ToolError", "ToolRegistry", "ToolrunError", "TryAgain", "Turn", "TurnPending",
-    "UnknownWire", "UsageReported", "ValidatedCall", "afinalize", "finalize", "tool",
+    "UnknownWire", "UsageReported", "ValidatedCall", "afinalize", "finalize", "repair_arguments", "tool",
 ]  # fmt: skip
 
 SEAMS = [
-    "Decode", "Executor", "Fault", "HookBinding", "Invocation", "Job", "Outcome", "Part", "Refuse", "Renamed",
-    "RepairHook", "RepairRequest", "Repaired", "Response", "Sink", "ToolResult", "Wire",
+    "Decode", "Executor", "Fault", "HookBinding", "Invocation", "Job", "Outcome", "Part", "Reading", "Refuse",
+    "Renamed", "RepairHook", "RepairRequest", "Repaired", "Response", "Sink", "ToolResult", "Wire",
 ]  # fmt: skip
 
 PUBLIC = {
@@ -39,7 +39,31 @@ PUBLIC = {
     "toolrun.abc": SEAMS,
     "toolrun.executors": ["InlineExecutor", "ThreadExecutor"],
     "toolrun.history": ["HistoryIssue", "check", "trim"],
-    "toolrun.repairs": ["lossless", "outer_noise", "trailing_comma"],
+    "toolrun.repairs": [
+        "RepairedArguments",
+        "bare_keys",
+        "bare_values",
+        "brackets",
+        "comments",
+        "control_characters",
+        "escapes",
+        "half_quoted_keys",
+        "inner_quotes",
+        "literals",
+        "lossless",
+        "missing_comma",
+        "numbers",
+        "odd_space",
+        "outer_noise",
+        "quotes",
+        "repair_arguments",
+        "schema_reading",
+        "stray_tag",
+        "tool_name",
+        "trailing_comma",
+        "tuples",
+        "xml_parameters",
+    ],
     "toolrun.wires": [
         "WIRES",
         "AnthropicMessages",

@@ -69,6 +69,7 @@ from toolrun._runtime.events import RunStream
 from toolrun._runtime.runner import Runner
 from toolrun._runtime.turn import Turn
 from toolrun._stream import StreamFinalizer, afinalize, finalize
+from toolrun.repairs import RepairedArguments, repair_arguments
 
 __all__ = [
     "ArgumentIssue",
@@ -120,6 +121,7 @@ __all__ = [
     "RepairRefused",
     "RepairRequest",
     "Repaired",
+    "RepairedArguments",
     "Retry",
     "RunStream",
     "Runner",
@@ -145,5 +147,6 @@ __all__ = [
     "ValidatedCall",
     "afinalize",
     "finalize",
+    "repair_arguments",
     "tool",
 ]

@@ -6,7 +6,7 @@
 """
 
 from toolrun._core.outcomes import Outcome
-from toolrun._core.repair import Fault, HookBinding, Refuse, Renamed, Repaired, RepairHook, RepairRequest
+from toolrun._core.repair import Fault, HookBinding, Reading, Refuse, Renamed, Repaired, RepairHook, RepairRequest
 from toolrun._core.response import Part, Response
 from toolrun._core.seams import Decode, Executor, Invocation, Job, Sink, ToolResult, Wire
 
@@ -19,6 +19,7 @@ __all__ = [
     "Job",
     "Outcome",
     "Part",
+    "Reading",
     "Refuse",
     "Renamed",
     "RepairHook",

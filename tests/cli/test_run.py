@@ -224,11 +224,11 @@ def test_a_repair_that_is_not_accepted_is_told(run, chat):
         "@registry.repair(on='parse')\ndef stop(request):\n    raise KeyError('gone')\n"
     )
 
-    ended = run(chat(("c1", "add", "{'a': 1}")), body)
+    ended = run(chat(("c1", "add", "{'a' 1}")), body)
 
     told = [line.strip() for line in ended.lines if line.startswith("    not repaired by ")]
     assert ended.code == 1
-    assert told[0].startswith("not repaired by guess: Not run: the arguments are not one valid JSON object")
+    assert told[0].startswith("not repaired by guess: Not run: the arguments end before they are complete")
     assert told[1] == "not repaired by stop: the hook raised KeyError: 'gone'"
 
 

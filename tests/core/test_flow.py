@@ -37,6 +37,8 @@ from toolrun._core.flow import AskRepair, Execute, HookAnswer, Note, call_flow
 from toolrun._core.repair import HookBinding, bind, ordered
 from toolrun.repairs import lossless
 
+CHAIN = [binding.name for binding in lossless() if Fault.PARSE in binding.on]
+
 
 class Driven:
     """What a flow did: its steps in order, and how it ended."""
@@ -155,12 +157,13 @@ def test_blank_arguments_are_an_empty_object():
         (call_of("", finish="length"), "truncated", IncompleteCall),
         (call_of(GOOD, finish="error"), "broken_finish", IncompleteCall),
         (call_of(CUT), "truncated", MalformedArguments),
-        (call_of("{'amount': 5}"), "syntax", MalformedArguments),
+        (call_of("{amount 5}"), "syntax", MalformedArguments),
         (call_of("[5]"), "not_object", MalformedArguments),
         (call_of('{"amount": 5, "amount": 6}'), "duplicate_key", MalformedArguments),
         (call_of('{"amount": NaN}'), "non_finite", MalformedArguments),
         (call_of('{"amount": 1e999}'), "number_out_of_range", MalformedArguments),
-        (call_of('{"amount": "5"}'), "schema", InvalidArguments),
+        (call_of('{"amount": "five"}'), "schema", InvalidArguments),
+        (call_of('{"amount": "05"}'), "lossy_number", InvalidArguments),
         (call_of("{}"), "schema", InvalidArguments),
         (call_of(GOOD, name="pey"), "unknown_tool", NoSuchTool),
         (call_of("{broken", name="pey"), "unknown_tool", NoSuchTool),
@@ -211,8 +214,7 @@ def test_the_order_of_asking():
 
     assert done.asked == [
         ("early", Fault.PARSE),
-        ("outer_noise", Fault.PARSE),
-        ("trailing_comma", Fault.PARSE),
+        *((name, Fault.PARSE) for name in CHAIN),
         ("late", Fault.PARSE),
         ("later", Fault.PARSE),
     ]
@@ -260,7 +262,7 @@ def test_the_first_answer_that_helps_is_taken():
 
     done = drive(call_of("{broken"), registry)
 
-    assert [name for name, _ in done.asked] == ["outer_noise", "trailing_comma", "silent", "hook"]
+    assert [name for name, _ in done.asked] == [*CHAIN, "silent", "hook"]
     assert done.outcome.value == (1, "nobody")
     (record,) = done.outcome.repairs  # silence leaves no record
     assert (record.hook, record.note, record.accepted) == ("hook", "from the old client", True)
@@ -461,11 +463,13 @@ NONSENSE = [
     Repaired(text='{"amount": 5}', grade="perfect"), Repaired(text='{"amount": 5}', grade="lossless", edits=5),
     Repaired(text='{"amount": 5}', grade="lossless", edits=("x",)), Renamed(5), Renamed(None), Renamed(["pay"]), Refuse,
     Repaired(text='{"amount": 5'), Repaired(text='{"amount": 5, "amount": 6}'), Repaired(text="[5]"),
-    Repaired(arguments={1: 2}), Repaired(arguments={"amount": "5"}), Repaired(arguments={}),
+    Repaired(arguments={1: 2}), Repaired(arguments={"amount": "five"}), Repaired(arguments={}),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("answer", NONSENSE, ids=[f"{number} {type(item).__name__}" for number, item in enumerate(NONSENSE)])
+@pytest.mark.parametrize(
+    "answer", NONSENSE, ids=[f"{number} {type(item).__name__}" for number, item in enumerate(NONSENSE)]
+)
 def test_nonsense_is_recorded_and_passed_over(answer: object):
     """Whatever a hook answers, the flow goes on; the answer never runs unless it is strictly valid."""
     registry = make_registry()
@@ -520,7 +524,7 @@ def test_a_hook_that_raises_is_recorded():
         Repaired(text='{"amount": 5, "amount": 6}'),
         Repaired(text='{"amount": NaN}'),
         Repaired(text='{"amount": true}'),
-        Repaired(arguments={"amount": "5"}),
+        Repaired(arguments={"amount": "five"}),
         Repaired(arguments={"amount": 5, "bogus": 1}),
         Repaired(arguments={}),
         Repaired(text="{}"),
@@ -767,7 +771,7 @@ def test_two_readings_of_a_name():
 
     assert (known.outcome.tool, known.outcome.value) == ("pay", (5, "nobody"))
     assert (unknown.outcome.code, unknown.ran) == ("unknown_tool", [])
-    assert unknown.requests == []
+    assert unknown.asked == [("tool_name", Fault.UNKNOWN_TOOL)]
     assert (said.requests[0].candidates, said.outcome.value) == (("refund", "pay"), -5)
 
 

@@ -34,6 +34,7 @@ from toolrun._core.results import QUOTED_CHARACTERS
 from toolrun._core.routing import MAX_CALLS
 from toolrun._core.tools import Tool, ToolOptions
 from toolrun.abc import Job, Sink
+from toolrun.repairs import lossless
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -99,8 +100,15 @@ SOURCES: dict[str, Any] = {
     "nameless": one(COMPLETE, name=None),
     "identity_conflict": NAME_CHANGED,
     "unknown_tool": one(COMPLETE, name="other"),
-    "schema": one('{"n": "1"}'),
-    "syntax": one(COMPLETE * 2),
+    "schema": one('{"n": "one"}'),
+    "unknown_key": one('{"n": 1, "dry_run": true}'),
+    "lossy_number": one('{"n": "007"}'),
+    "envelope_mismatch": one('{"name": "other", "arguments": {"n": 1}}'),
+    "ambiguous": one('{"n": 1}', name="choose"),
+    "syntax": one('{"n" 1}'),
+    "several_objects": one('{"n": 1}{"n": 2}'),
+    "ambiguous_quotes": one('{"run": "git -m "wip", "cwd": "/srv"}', name="shell"),
+    "ambiguous_escape": one('{"run": "echo \\$HOME"}', name="shell"),
     "not_object": one("[1]"),
     "duplicate_key": one('{"n": 1, "\\u006e": 2}'),
     "non_finite": one('{"n": NaN}'),
@@ -139,6 +147,14 @@ def registry() -> ToolRegistry:
     @registry.tool
     def hooked(n: int) -> int:
         return n
+
+    @registry.tool
+    def shell(run: str, cwd: str = ".") -> str:
+        return run
+
+    @registry.tool
+    def choose(n: bool | list[int]) -> None:
+        raise AssertionError
 
     @registry.repair(tools="hooked")
     def refuse(request: RepairRequest) -> Refuse:
@@ -180,6 +196,11 @@ async def test_code_of_a_cancelled_call(registry: ToolRegistry) -> None:
                 break
 
     check(run.turn.outcomes[0], CODES["cancelled"])
+
+
+def test_the_chain() -> None:
+    """The table of built-in hooks has them all, in the order of asking."""
+    assert [words(row[0])[0] for row in table("guides/repair.md", "hook")] == [binding.name for binding in lossless()]
 
 
 def test_codes_are_all_there() -> None:

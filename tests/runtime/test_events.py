@@ -101,7 +101,7 @@ async def test_each_kind_of_call(registry: ToolRegistry, wire: str):
 
     @registry.repair(on="schema")
     async def fix(request: RepairRequest) -> Repaired | None:
-        return Repaired(arguments={"n": 3}) if request.text == '{"n": "3"}' else None
+        return Repaired(arguments={"n": 3}) if request.text == '{"n": "three"}' else None
 
     @registry.repair(on="schema")
     async def no(request: RepairRequest) -> Refuse:
@@ -114,7 +114,7 @@ async def test_each_kind_of_call(registry: ToolRegistry, wire: str):
     calls = (
         ("c0", "good", ['{"n"', ": 0}"]),
         ("c1", "good", ['{"n": 1,}']),
-        ("c2", "good", ['{"n": "3"}']),
+        ("c2", "good", ['{"n": "three"}']),
         ("c3", "good", ['{"m": 3}']),
         ("c4", "goood", ['{"n": 4}']),
         ("c5", "flaky", ['{"n": 5}']),
@@ -144,7 +144,7 @@ async def test_each_kind_of_call(registry: ToolRegistry, wire: str):
     ]
     assert of(2, told) == [
         ("started", "c2", "good"),
-        ("delta", '{"n": "3"}'),
+        ("delta", '{"n": "three"}'),
         ("finalized", "ok"),
         ("repair", "fix", True),
         ("attempt", "good", 1),
@@ -155,6 +155,7 @@ async def test_each_kind_of_call(registry: ToolRegistry, wire: str):
         ("started", "c3", "good"),
         ("delta", '{"m": 3}'),
         ("finalized", "ok"),
+        ("repair", "schema_reading", False),
         ("repair", "no", False),
         ("completed", "refused"),
     ]

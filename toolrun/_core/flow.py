@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from toolrun._core import results
 from toolrun._core.calls import CallStatus, ToolDefinition, ValidatedCall
+from toolrun._core.conservation import same
 from toolrun._core.exceptions import (
     CallError,
     IncompleteCall,
@@ -26,6 +27,7 @@ from toolrun._core.json_text import dump_once, parse_object
 from toolrun._core.outcomes import Deferred, NotExecuted, Outcome, Refused, completed
 from toolrun._core.records import ArgumentIssue, Grade, RepairRecord
 from toolrun._core.repair import (
+    Declined,
     Fault,
     Refuse,
     Renamed,
@@ -42,7 +44,7 @@ if TYPE_CHECKING:
     from toolrun._core.calls import ToolCall
     from toolrun._core.records import JsonObject
     from toolrun._core.registry import ToolRegistry
-    from toolrun._core.repair import HookBinding, RepairBudget
+    from toolrun._core.repair import HookBinding, Reading, RepairBudget
     from toolrun._core.tools import Tool
 
 
@@ -90,6 +92,15 @@ class _Candidate:
     grades: tuple[Grade, ...] = ()
 
 
+class _Judgement(NamedTuple):
+    """What came of an answer: the record, and the new candidate with what it turns out to be, if it was accepted."""
+
+    record: RepairRecord
+    candidate: _Candidate | None = None
+    finding: _Finding | None = None
+    candidates: tuple[str, ...] = ()
+
+
 class _Finding(NamedTuple):
     """What a candidate turns out to be: fit (`validated`), or unfit (`fault`, `error`, `code`, `message`)."""
 
@@ -127,14 +138,22 @@ def call_flow(
     finding = _examine(call, candidate, registry)
     records: list[RepairRecord] = []
     asked: set[tuple[int, Fault]] = set()
+    memo: dict[str, object] = {}
+    questions = 0
+    readings = call.name_readings if len(call.name_readings) > 1 else ()
     seconds = 0.0
     while finding.fault is not None:
         binding = _next_hook(chain, finding, asked)
         left = None if budget.seconds is None else budget.seconds - seconds
-        if binding is None or len(asked) >= budget.hooks or (left is not None and left <= 0):
+        if binding is None or (left is not None and left <= 0):
+            return _refused(call, finding, records)
+        questions += not binding.builtin
+        if questions > budget.hooks:
             return _refused(call, finding, records)
         asked.add((id(binding), finding.fault))
-        request = _request(call, candidate, finding, registry, records, len(asked), left, calls, binding)
+        request = _request(call, candidate, finding, registry, records, questions, left, calls, binding, readings)
+        if binding.builtin:
+            request = replace(request, memo=memo)
         answer: HookAnswer = yield AskRepair(binding, request)
         seconds += answer.seconds
         if answer.decision is None and answer.failure is None:
@@ -151,11 +170,17 @@ def call_flow(
                 tool=_name(finding),
                 repairs=tuple(records),
             )
-        changed, record, found = _judge(call, candidate, finding, registry, binding, answer)
-        records.append(record)
-        yield Note(record)
-        if changed is not None:
-            candidate, finding = changed, found
+        judged = _judge(call, candidate, finding, registry, binding, answer)
+        records.append(judged.record)
+        yield Note(judged.record)
+        readings = judged.candidates or readings
+        if judged.candidate is not None and judged.finding is not None:
+            candidate, finding = judged.candidate, judged.finding
+    return (yield from _carry_out(call, finding, records))
+
+
+def _carry_out(call: ToolCall, finding: _Finding, records: list[RepairRecord]) -> Flow:
+    """Run what is fit. A tool that is only declared is carried out by someone else."""
     if finding.validated is None or finding.tool is None:
         raise AssertionError("a call without a fault is validated")
     if finding.left_out is not None:
@@ -317,6 +342,7 @@ def _request(
     left: float | None,
     calls: tuple[ToolCall, ...],
     binding: HookBinding,
+    readings: tuple[str, ...],
 ) -> RepairRequest:
     definition = finding.tool.definition if finding.tool else None
     if definition is not None and not binding.builtin:
@@ -335,7 +361,7 @@ def _request(
         known=registry.names,
         finish_reason=call.finish_reason,
         attempts=tuple(records),
-        candidates=call.name_readings if len(call.name_readings) > 1 else (),
+        candidates=readings,
         attempt=attempt,
         seconds_left=left,
         siblings=tuple(_copied(other, binding) for other in calls if other.position != call.position),
@@ -354,11 +380,13 @@ def _judge(
     registry: ToolRegistry,
     binding: HookBinding,
     answer: HookAnswer,
-) -> tuple[_Candidate | None, RepairRecord, _Finding]:
+) -> _Judgement:
     """Parse and validate an answer as if the model had written it; keep it only if it helps and is admitted."""
+    answer, fitting = _only_reading(call, candidate, registry, answer)
     changed, refusal = _apply(candidate, registry, binding, answer)
     if changed is None:
-        return None, _record(binding, call, candidate, finding, answer, refusal=refusal), finding
+        record = _record(binding, call, candidate, finding, answer, refusal=refusal)
+        return _Judgement(record, candidates=fitting)
     found = _examine(call, changed, registry)
     tool = found.tool
     barred = tool and next(
@@ -373,7 +401,33 @@ def _judge(
     ):
         refusal = found.message or "the answer is still unfit"
     record = _record(binding, call, candidate, finding, answer, refusal=refusal, changed=changed)
-    return (None if refusal else changed), record, found
+    return _Judgement(record) if refusal else _Judgement(record, changed, found)
+
+
+def _only_reading(
+    call: ToolCall, candidate: _Candidate, registry: ToolRegistry, answer: HookAnswer
+) -> tuple[HookAnswer, tuple[str, ...]]:
+    """Prove that one of several readings fits, and no other with another value; else it is not known what was meant."""
+    decision = answer.decision
+    if not isinstance(decision, Repaired) or not decision.is_well_formed() or len(decision.readings) < 2:  # noqa: PLR2004
+        return answer, ()
+    fitting: list[tuple[Reading, JsonObject]] = []
+    for reading in decision.readings:
+        found = _examine(call, replace(candidate, text=reading.text, rewritten=True), registry)
+        fits = found.validated
+        if fits is not None and not any(same(fits.arguments, other) for _, other in fitting):
+            fitting.append((reading, fits.arguments))
+    if len(fitting) != 1:
+        count = len(decision.readings)
+        detail = (
+            f"{len(fitting)} of {count} readings fit the schema"
+            if fitting
+            else f"none of {count} readings fits the schema"
+        )
+        declined = Declined("ambiguous" if fitting else "schema", detail)
+        return answer._replace(decision=declined), tuple(reading.text for reading, _ in fitting)
+    ((only, _),) = fitting
+    return answer._replace(decision=replace(decision, text=only.text, arguments=None, edits=only.edits)), ()
 
 
 def _apply(
@@ -382,11 +436,15 @@ def _apply(
     decision = answer.decision
     if answer.failure is not None:
         return None, answer.failure
+    if isinstance(decision, Declined):
+        return None, results.declined_text(decision.code, decision.detail)
     if isinstance(decision, Renamed):
         meant: object = decision.tool
         if not isinstance(meant, str) or meant not in registry:
             return None, f"no tool named {meant!r} is registered"
-        return replace(candidate, renamed=decision.tool, grades=(*candidate.grades, Grade.HOOK)), None
+        # The ladder finds the only registered tool that can be meant; any other hook is a person's code.
+        grade = Grade.SCHEMA_UNIQUE if binding.builtin else Grade.HOOK
+        return replace(candidate, renamed=decision.tool, grades=(*candidate.grades, grade)), None
     if not isinstance(decision, Repaired) or not decision.is_well_formed():
         return (
             None,
@@ -408,8 +466,8 @@ def _dump(arguments: JsonObject | None) -> str | None:
 
 
 def _builds(binding: HookBinding, before: _Candidate, after: _Candidate) -> bool:
-    """A built-in step that lost nothing may leave the rest to the next one."""
-    return binding.builtin and after.grades[-1] is Grade.LOSSLESS and after.text != before.text
+    """A built-in step may leave the rest to the next one: what comes of all of them is what counts."""
+    return binding.builtin and after.grades[-1] is not Grade.LOSSY and after.text != before.text
 
 
 def _record(
@@ -437,18 +495,29 @@ def _record(
         renamed_from=call.name if renamed else None,
         renamed_to=renamed,
         refusal=refusal,
+        code=decision.code if isinstance(decision, Declined) else None,
+        readings=len(decision.readings) if isinstance(decision, Repaired) else 0,
         note=decision.note if isinstance(decision, Repaired) else "",
         seconds=answer.seconds,
     )
 
 
+_OF_ONE_PLACE: Final = frozenset(("lossy_number", "schema", "unknown_key"))
+"""What a built-in hook says of one place; where several do not fit, the list of all says more."""
+
+
 def _refused(call: ToolCall, finding: _Finding, records: list[RepairRecord]) -> Refused:
+    """Say what is wrong: in the words of the built-in hook that knows it best, or of what found the fault."""
+    declined = [record for record in records if record.code is not None and record.fault == finding.fault]
+    code, message = finding.code, finding.message
+    if declined and (len(finding.issues) <= 1 or declined[-1].code not in _OF_ONE_PLACE):
+        code, message = declined[-1].code or code, f"{results.NOT_RUN}{declined[-1].refusal}"
     return Refused(
         call=call,
         tool=_name(finding),
         error=finding.error,
-        code=finding.code,
-        message=finding.message,
+        code=code,
+        message=message,
         repairs=tuple(records),
     )
 

@@ -74,7 +74,8 @@ class RepairRecord:
     """The audit record of one answer of one repair hook, accepted or not.
 
     `raw_sha256` is of the UTF-8 bytes of the text that the model wrote (lone surrogates are
-    encoded as they stand); `seconds` is the time that the hook took.
+    encoded as they stand); `code` is a refusal code, where a built-in hook has one; `readings` is how many ways
+    to read the text were compared, 0 where nothing had to be compared; `seconds` is the time that the hook took.
     """
 
     hook: str
@@ -89,5 +90,7 @@ class RepairRecord:
     renamed_from: str | None = None
     renamed_to: str | None = None
     refusal: str | None = None
+    code: str | None = None
+    readings: int = 0
     note: str = ""
     seconds: float = 0.0

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeAlias, TypeVar, overload
 
 from toolrun._core.exceptions import RegistrationError
+from toolrun._core.names import resolve_name
 from toolrun._core.repair import bind
 from toolrun._core.tools import Tool, tools_of
 
@@ -302,6 +303,17 @@ class ToolRegistry:
             return self._tools.get(readings[0])
         found = {reading: self._tools[reading] for reading in readings if reading in self._tools}
         return next(iter(found.values())) if len(found) == 1 else None
+
+    def resolve_name(self, raw_name: str) -> str | None:
+        """Find the registered name that a name in another spelling means: `functions.get-weather` is `get_weather`.
+
+        Args:
+            raw_name: As the model wrote it.
+
+        Returns:
+            The registered name; None if none is meant, or more than one could be. Nothing is matched by distance.
+        """
+        return resolve_name(raw_name, self._tools)
 
     def definitions(self, wire: str | Wire, *, strict: bool | None = None) -> list[Any]:
         """Write the tools as a provider's request takes them, as registered.

@@ -6,14 +6,13 @@ or not. Nobody claims `lossless`: `conserves` decides.
 
 from __future__ import annotations
 
-import re
-from bisect import bisect_right
 from collections.abc import Awaitable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from hashlib import sha256
-from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol, TypeAlias
 
+from toolrun._core.conservation import conserves
 from toolrun._core.exceptions import RegistrationError
 from toolrun._core.records import Edit, Grade
 
@@ -62,6 +61,7 @@ class RepairRequest:
         attempt: The how manieth question for this call this is, from 1.
         seconds_left: How long the answer may take, in seconds; None without a limit.
         siblings: The other client calls of the response.
+        memo: What built-in strategies found out about texts of this call, so that the next one need not.
     """
 
     call: ToolCall
@@ -77,6 +77,14 @@ class RepairRequest:
     attempt: int = 1
     seconds_left: float | None = None
     siblings: tuple[ToolCall, ...] = ()
+    memo: dict[str, object] = field(default_factory=dict, repr=False, compare=False)
+
+
+class Reading(NamedTuple):
+    """One way to read an argument text: the text that it comes to, and the edits that lead there."""
+
+    text: str
+    edits: tuple[Edit, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +97,8 @@ class Repaired:
         note: For the record.
         grade: A claim of `lossless` counts only if the check agrees; else it is `hook`.
         edits: What was replaced in the request's `text`; needed for `lossless`.
+        readings: All the ways to read the text, this answer's included, where a hook found several or had to consult
+            the schema. The answer counts only if exactly one of them fits the schema; that one is taken.
     """
 
     arguments: JsonObject | None = None
@@ -96,6 +106,7 @@ class Repaired:
     note: str = ""
     grade: Grade | Literal["hook", "lossy", "schema_unique", "lossless"] = Grade.HOOK
     edits: tuple[Edit, ...] = ()
+    readings: tuple[Reading, ...] = ()
 
     def is_well_formed(self) -> bool:
         """Tell whether the fields are what they should be; a hook is somebody else's code."""
@@ -103,6 +114,7 @@ class Repaired:
         arguments: object = self.arguments
         edits: object = self.edits
         note: object = self.note
+        readings: object = self.readings
         return (
             (text is None) != (arguments is None)
             and isinstance(text, str | None)
@@ -110,6 +122,8 @@ class Repaired:
             and isinstance(edits, tuple)
             and all(isinstance(edit, Edit) for edit in edits)
             and isinstance(note, str)
+            and isinstance(readings, tuple)
+            and all(isinstance(reading, Reading) for reading in readings)
             and self.grade in tuple(Grade)
         )
 
@@ -128,7 +142,20 @@ class Refuse:
     reason: str
 
 
-RepairDecision: TypeAlias = Repaired | Renamed | Refuse
+@dataclass(frozen=True, slots=True)
+class Declined:
+    """What a built-in hook found that it must not decide: the next hook is asked, and the model is told if none helps.
+
+    Attributes:
+        code: A refusal code; see `toolrun._core.results`.
+        detail: What and where, for the model.
+    """
+
+    code: str
+    detail: str = ""
+
+
+RepairDecision: TypeAlias = Repaired | Renamed | Refuse | Declined
 
 
 class RepairHook(Protocol):
@@ -211,7 +238,7 @@ class RepairBudget:
     """How much one call may cost.
 
     Args:
-        hooks: Questions a call.
+        hooks: Questions a call to hooks that are not built in.
         seconds: Seconds a call, for all hooks together; None for no limit.
 
     Raises:
@@ -227,60 +254,15 @@ class RepairBudget:
             raise RegistrationError(f"RepairBudget needs hooks >= 0 and seconds >= 0 or None, not {self!r}")
 
 
-_NOISE: Final = "outer_noise"
-"""Edits of this code take away what stands before the first or behind the last bracket, letters included."""
-
-_PUNCTUATION: Final = frozenset(",:{}[] \t\r\n")
-_STRING: Final = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\Z)', re.DOTALL)
-
-
-def conserves(before: str, after: str, edits: tuple[Edit, ...]) -> bool:
-    """Check that the edits, and nothing else, turn one text into the other without losing a token.
-
-    Each edit must find the text that it says it replaces. It may put in or take out commas, colons,
-    brackets and white space outside strings, and nothing else; one of outer noise may take away the start or the end of the text, up to
-    the first or from behind the last bracket.
-    """
-    built: list[str] = []
-    place = 0
-    for edit in edits:
-        end = edit.offset + len(edit.before)
-        if edit.offset < place or before[edit.offset : end] != edit.before:
-            return False
-        if edit.code == _NOISE and not _is_outside(before, edit.offset, end, edit.after):
-            return False
-        if edit.code != _NOISE and not _PUNCTUATION.issuperset(edit.before + edit.after):
-            return False
-        built += (before[place : edit.offset], edit.after)
-        place = end
-    inner = [edit.offset for edit in edits if edit.code != _NOISE]
-    return "".join((*built, before[place:])) == after and not _any_inside_strings(before, inner)
-
-
-def _is_outside(text: str, start: int, end: int, instead: str) -> bool:
-    if instead or not text[start:end]:
-        return False
-    brackets = [place for place in (text.find("{"), text.find("[")) if place >= 0]
-    if not brackets:
-        return False
-    return (start == 0 and end <= min(brackets)) or (end == len(text) and start > max(text.rfind("}"), text.rfind("]")))
-
-
-def _any_inside_strings(text: str, offsets: list[int]) -> bool:
-    if not offsets:
-        return False
-    spans = [found.span() for found in _STRING.finditer(text)]
-    starts = [start for start, _ in spans]
-    for offset in offsets:
-        near = bisect_right(starts, offset) - 1
-        if near >= 0 and spans[near][0] < offset < spans[near][1]:
-            return True
-    return False
-
-
 def grade_answer(binding: HookBinding, before: str, after: str, answer: Repaired) -> Grade:
-    """Grade an answer: what the check finds, the hook's own modest claim, or `hook`."""
+    """Grade an answer: what the check finds, or the hook's own modest claim, or `hook`.
+
+    A built-in hook that read the text by the schema says so by giving `readings`; whether only one of them fits is
+    decided where the answer is judged.
+    """
     claim = Grade(answer.grade)
+    if binding.builtin and answer.readings:
+        return Grade.SCHEMA_UNIQUE
     if (binding.builtin or claim is Grade.LOSSLESS) and conserves(before, after, answer.edits):
         return Grade.LOSSLESS
     if binding.builtin:

@@ -34,13 +34,41 @@ _REASONS: Final = {
 }
 
 
+_DECLINED: Final = {
+    "truncated": "the arguments end before they are complete. Send the whole call again; if it is long, split the work "
+    "into smaller calls",
+    "ambiguous": "the arguments can be read in more than one way that fits the schema. Write them as strict JSON",
+    "ambiguous_quotes": 'a string holds quotation marks that are not escaped, and where it ends is not clear. Write \\" '
+    "for a quotation mark inside a string",
+    "ambiguous_escape": "a string holds an escape that JSON does not have, and what it stands for is not clear. Write \\\\ "
+    "for a backslash",
+    "several_objects": "there is more than one JSON object in the arguments. Send one object a call; for several calls, "
+    "call the tool several times",
+    "envelope_mismatch": "the arguments are wrapped in an envelope that names another tool, or has other keys beside "
+    "it. Send the bare arguments object of the tool that is called",
+    "unknown_key": "the arguments have a key that the tool does not know. Use the tool's own keys",
+    "lossy_number": "a number is written in a way that cannot be taken over exactly. Write a plain JSON number",
+    "schema": "the arguments do not fit the tool's schema",
+    "limit": "the arguments are too large to be repaired. Send strict JSON, or a smaller call",
+}
+"""What the model is told when a built-in repair knows why it must not decide."""
+
+
+def declined_text(code: str, detail: str) -> str:
+    """Say why the arguments could not be repaired, by code; `detail` says what and where."""
+    where = f": {_quote(detail)}" if detail else ""
+    return f"{_DECLINED[code]}{where}."
+
+
 def refusal_text(code: str) -> str:
     """Say why a call that never got to its tool was not run, by code."""
     return NOT_RUN + _REASONS.get(code, "the call cannot be run as it is. Send it again.")
 
 
 def syntax_text(issue: ArgumentIssue) -> str:
-    """Say what is wrong with arguments that are not a strict JSON object."""
+    """Say what is wrong with arguments that are not a strict JSON object; that they were cut is another text."""
+    if issue.code == "truncated":
+        return NOT_RUN + declined_text("truncated", _quote(issue.describe()))
     return f"{NOT_RUN}the arguments are not one valid JSON object: {_quote(issue.describe())}. Send the call again."
 
 

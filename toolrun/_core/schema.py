@@ -212,7 +212,6 @@ def _first_line(error: BaseException) -> str:
 
 @functools.cache
 def _schema_generator() -> type[GenerateJsonSchema]:
-    from pydantic import ConfigDict
     from pydantic.json_schema import GenerateJsonSchema  # noqa: PLC0415  # dear to import; needed to declare tools
 
     class WithoutTitles(GenerateJsonSchema):

@@ -1,48 +1,95 @@
-"""Noise around the arguments: invisible characters, and one Markdown fence."""
+"""Noise around the arguments: prose, code fences, thinking, template tokens, and the same object twice."""
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING, Final
 
+from toolrun._core.conservation import NOISE, THINKING, regions, same
+from toolrun._core.json_text import parse_object
+from toolrun._core.lexemes import CURLY_DOUBLE, CURLY_SINGLE, INVISIBLE
 from toolrun._core.records import Edit
-from toolrun._core.repair import Repaired
+from toolrun._core.repair import Declined
+from toolrun.repairs._text import is_beyond, repaired
 
 if TYPE_CHECKING:
-    from toolrun._core.repair import RepairRequest
-
-CODE: Final = "outer_noise"
-
-# What JSON does not count as white space although it looks like it, or like nothing: the byte order
-# mark, no-break spaces, zero-width characters. Only at the ends of the text.
-_BLANK: Final = r"[\s\u00a0\u200b-\u200d\u2060\ufeff]*"
-_FENCED: Final = re.compile(rf"({_BLANK}```[\w+-]*{_BLANK})(\{{.*\}})({_BLANK}```{_BLANK})", re.DOTALL)
-_BARE: Final = re.compile(rf"({_BLANK})(\{{.*\}})({_BLANK})", re.DOTALL)
+    from toolrun._core.repair import Repaired, RepairRequest
 
 
-def outer_noise(request: RepairRequest) -> Repaired | None:
-    r"""Take off invisible characters and one code fence around one object.
+# What is no prose: structure, a member, or something that a member could have been.
+_TEMPLATE: Final = re.compile(r"\[/?[A-Z_]{3,30}\]|<\|[^|<>\n]{0,60}\|>|</?[A-Za-z_][^<>\"'{}\n]{0,100}>")
+_STRUCTURE: Final = re.compile(rf"""[{{}}\[\]]|["'{CURLY_DOUBLE}][ \t\r\n]*:""")
+_MOST_OBJECTS: Final = 64
 
-    Refuses a text with a second fence: which of two blocks was meant is a guess.
+# How an object can begin, in whatever notation: `{4}` in a pattern and `{city}` in prose are none.
+_BEGINS: Final = re.compile(
+    rf"""\{{[\s{INVISIBLE}]*+(?:["'{CURLY_DOUBLE}{CURLY_SINGLE}}}{{/\#]|&quot;|[\w$-]++["']?\s*:)"""
+)
+
+
+def outer_noise(request: RepairRequest) -> Repaired | Declined | None:
+    r"""Take off what stands around the one object: prose, a code fence, a block of thinking, template tokens.
+
+    An empty object or the same object again counts as noise: some streams send a first and a last snapshot. What is
+    taken off must be prose: no brackets, no quoted text with a colon behind it, no comma at the seam.
+
+    Source: fences and prose of chat models; `<|call|>`, `</invoke>` and `[TOOL_CALLS]` of chat templates;
+    snapshots glued together by proxies.
+
+    Refuses two different objects: which one was meant is a guess, and running one loses the other.
 
     Examples:
-        >>> from toolrun._core.calls import CallStatus, ToolCall
-        >>> from toolrun._core.repair import Fault, RepairRequest
-        >>> def ask(raw: str) -> str | None:
-        ...     call = ToolCall(
-        ...         id="c", name="f", raw_arguments=raw, arguments=None, status=CallStatus.PARSE_ERROR, executable=False
-        ...     )
-        ...     answer = outer_noise(RepairRequest(call=call, fault=Fault.PARSE, text=raw))
-        ...     return answer and answer.text
+        >>> from toolrun.repairs._examples import ask
         >>> fence = "`" * 3
-        >>> ask(f'{fence}json\n{{"a": 1}}\n{fence}')
+        >>> ask(outer_noise, f'Here it is:\n{fence}json\n{{"a": 1}}\n{fence}')
         '{"a": 1}'
-        >>> ask(f'{fence}json\n{{"a": 1}}\n{fence}\n{fence}json\n{{"a": 2}}\n{fence}')
+        >>> ask(outer_noise, '{"a": 1}{"a": 2}')
+        Declined(code='several_objects', detail='2 different objects')
     """
     text = request.text
-    found = _FENCED.fullmatch(text) or _BARE.fullmatch(text)
-    if found is None or "\n```" in found[2]:
+    if is_beyond(request):
         return None
-    before, body, after = found.groups()
-    edits = [Edit(CODE, place, piece, "") for place, piece in ((0, before), (found.start(3), after)) if piece]
-    return Repaired(text=body, edits=tuple(edits)) if edits else None
+    begin = found.end() if (found := THINKING.match(text)) else 0
+    objects = [(begin + start, begin + end) for start, end in regions(text[begin:])]
+    if not objects or len(objects) > _MOST_OBJECTS:
+        return None
+    kept = _the_one(text, objects)
+    if kept is None or isinstance(kept, Declined):
+        return kept
+    start, end = kept
+    before, after = text[begin:start], text[end:]
+    if not _is_prose(before, objects, begin, text) or not _is_prose(after, objects, end, text):
+        return None
+    edits = [
+        Edit(NOISE, place, piece, "") for place, piece in ((0, text[:start]), (end, after)) if piece.strip(" \t\r\n")
+    ]
+    return repaired(text, edits)
+
+
+def _the_one(text: str, objects: list[tuple[int, int]]) -> tuple[int, int] | Declined | None:
+    """Where the object that counts stands."""
+    if len(objects) == 1:
+        return objects[0] if _BEGINS.match(text, objects[0][0]) else None
+    parsed = [(place, value) for place in objects if isinstance(value := parse_object(text[slice(*place)]), dict)]
+    full = [(place, value) for place, value in parsed if value]
+    if not full:
+        return parsed[0][0] if parsed and len(parsed) == len(objects) else None
+    different = [number for number, (_, value) in enumerate(full) if not any(same(value, v) for _, v in full[:number])]
+    if len(different) > 1:
+        return Declined("several_objects", f"{len(different)} different objects")
+    return full[0][0]
+
+
+def _is_prose(piece: str, objects: list[tuple[int, int]], offset: int, text: str) -> bool:
+    """Tell whether text around the object holds nothing that could belong to it."""
+    place = offset
+    outside: list[str] = []
+    for start, end in objects:
+        if offset <= start and end <= offset + len(piece):
+            outside.append(text[place:start])
+            # `{city}` in prose, an empty object, or the same one: the caller has looked at those that parse.
+            place = end
+    outside.append(text[place : offset + len(piece)])
+    joined = _TEMPLATE.sub(" ", " ".join(outside))
+    lead = joined.strip().strip(INVISIBLE)
+    return not _STRUCTURE.search(joined) and lead[:1] not in (",", ":") and lead[-1:] != ","

@@ -1,0 +1,47 @@
+"""Hostile texts of 100 KB: answered in under a second each, and never with an error."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from tests.repairs.hostile import HOSTILE, SCHEMA
+from toolrun import Tool, repair_arguments
+
+
+def nothing(**arguments: object) -> None:
+    """Stand in for the tool."""
+
+
+TOOL = Tool.from_json_schema(name="f", input_schema=SCHEMA, handler=nothing)
+repair_arguments('{"limit": "1"}', TOOL)  # imports are not what is measured
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_answered(name: str):
+    """Repaired or refused, in less than a second of processor time."""
+    began = time.process_time()
+    found = repair_arguments(HOSTILE[name], TOOL)
+    seconds = time.process_time() - began
+
+    assert (found.arguments is None) != (found.refusal is None)
+    assert seconds < 1.0
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_cut_is_answered_at_once(name: str):
+    """Under a finish that cuts, nothing is tried."""
+    found = repair_arguments(HOSTILE[name], TOOL, finish_reason="length")
+
+    assert found.refusal in ("truncated", "held")
+    assert found.records == ()
+
+
+def test_what_is_too_long_is_not_repaired():
+    """Above a million characters; strict JSON has no such limit."""
+    long = "x" * 1_000_001
+
+    assert repair_arguments(f'{{"text": "{long}"}}', TOOL).grade == "exact"
+    assert repair_arguments(f'{{"text": "{long}",}}', TOOL).refusal == "syntax"
+    assert repair_arguments(f'{{"tags": "{long}"}}', TOOL).refusal == "limit"

@@ -1,0 +1,94 @@
+"""What stands between tokens and says nothing: odd white space, comments, stray tags."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from toolrun._core.conservation import TAG
+from toolrun._core.lexemes import INVISIBLE
+from toolrun._core.records import Edit
+from toolrun.repairs._text import is_beyond, repaired, take_apart
+
+if TYPE_CHECKING:
+    from toolrun._core.repair import Repaired, RepairRequest
+
+_ODD: Final = re.compile(f"[{INVISIBLE}]")
+_COMMENT: Final = re.compile(r"//|/\*|#")
+
+
+def odd_space(request: RepairRequest) -> Repaired | None:
+    r"""Write white space that JSON does not have, between tokens, as a space.
+
+    No-break spaces, zero-width characters and a byte order mark come from copied text and from tokenizers.
+
+    Refuses to touch the same characters inside a string: there they are the model's own.
+
+    Examples:
+        >>> from toolrun.repairs._examples import ask
+        >>> ask(odd_space, '{\u00a0"a": "x\u00a0y"}') == '{ "a": "x\u00a0y"}'
+        True
+        >>> ask(odd_space, '{"a": "x\u00a0y",}')
+    """
+    text = request.text
+    if is_beyond(request) or not _ODD.search(text):
+        return None
+    return _without(request, "blank", "odd_space")
+
+
+def comments(request: RepairRequest) -> Repaired | None:
+    """Take out comments: `// to the end of the line`, `# the same`, `/* between */`.
+
+    Source: JSON5, JavaScript and Python literals.
+
+    Refuses bare words between members: a comment without its mark, or a key that lost its value. What looks like a
+    comment inside a string stays.
+
+    Examples:
+        >>> from toolrun.repairs._examples import ask
+        >>> ask(comments, '{"url": "https://e.org/#c" /* the page */}')
+        '{"url": "https://e.org/#c"  }'
+        >>> ask(comments, '{"done": true, ask_later "label": "x"}')
+    """
+    text = request.text
+    if is_beyond(request) or not _COMMENT.search(text):
+        return None
+    return _without(request, "comment", "comment")
+
+
+def _without(request: RepairRequest, kind: str, code: str) -> Repaired | None:
+    """Write all pieces of a kind as a space."""
+    parts = take_apart(request)
+    if not parts.clean or kind not in parts.kinds:
+        return None
+    return repaired(
+        request.text, [Edit(code, piece.start, piece.text, " ") for piece in parts.all if piece.kind == kind]
+    )
+
+
+def stray_tag(request: RepairRequest) -> Repaired | None:
+    """Take out closing tags and template tokens between tokens: `["a", "b"]</parameter>}`.
+
+    Source: models that were trained on a tool syntax in XML.
+
+    Refuses a tag inside a string: an edit of a page has tags too. Refuses a text with opening tags: what follows one
+    belongs to it.
+
+    Examples:
+        >>> from toolrun.repairs._examples import ask
+        >>> ask(stray_tag, '{"todos": ["a", "b"]</parameter>}')
+        '{"todos": ["a", "b"]}'
+        >>> ask(stray_tag, '{"query": "climate</query>",}')
+    """
+    text = request.text
+    if is_beyond(request) or "<" not in text:
+        return None
+    found = take_apart(request).clean
+    if any(piece.kind == "tag" and not piece.text.startswith(("</", "<|")) for piece in found):
+        return None
+    edits = [
+        Edit(TAG, piece.start, piece.text, "")
+        for number, piece in enumerate(found)
+        if piece.kind == "tag" and number > 0
+    ]
+    return repaired(text, edits)
