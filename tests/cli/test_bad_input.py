@@ -199,7 +199,7 @@ def test_standard_input_closed(toolrun, monkeypatch):
         ([], "the following arguments are required: COMMAND (see toolrun --help)"),
         (["fly"], "invalid choice: 'fly'"),
         (["run", "x.sse"], "the following arguments are required: --tools (see toolrun run --help)"),
-        (["finalize"], "the following arguments are required: STREAM (see toolrun finalize --help)"),
+        (["finalize"], "name streams, or one --batch file (see toolrun finalize --help)"),
         (["finalize", "x", "--nope"], "unrecognized arguments: --nope"),
         (
             ["finalize", "x", "--wire", "carrier-pigeon"],

@@ -47,7 +47,10 @@ RUN = {
     "end": "runtime/test_sdk_streams.py::test_a_finish_that_the_sdk_hides",
     "turn_id": "runtime/test_runner.py::test_deps_reach_tools_only",
 }
-STREAM = dict.fromkeys(RUN, "runtime/test_options.py::test_stream_takes_what_run_takes")
+STREAM = {
+    **dict.fromkeys(RUN, "runtime/test_options.py::test_stream_takes_what_run_takes"),
+    "previews": "history/test_preview.py::test_a_runner_gives_none_unless_asked",
+}
 RUN_SYNC = dict.fromkeys(RUN, "runtime/test_run_sync.py::test_the_same_arguments_as_run")
 EXECUTE = {
     "calls": "runtime/test_runner.py::test_execute_does_not_trust_parsed_arguments",
