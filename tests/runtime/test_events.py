@@ -27,9 +27,9 @@ from toolrun import (
     RunnerClosed,
     StreamInterrupted,
     TextDelta,
-    UsageReported,
     ToolRegistry,
     UnknownWire,
+    UsageReported,
 )
 
 from .responses import anthropic_events, chunk, openai_chunks, response
@@ -63,7 +63,7 @@ async def collect(run: RunStream) -> list[Event]:
         return [event async for event in run]
 
 
-def tell(event: Event) -> tuple[object, ...]:
+def tell(event: Event) -> tuple[object, ...]:  # noqa: C901  # one case a kind
     """An event as a short tuple."""
     match event:
         case CallStarted():

@@ -55,9 +55,9 @@ exit code:
   2  bad input; one line on standard error says what
 
 batch:
-  A line of JSON for each case, with `events`: a list of decoded events or the raw
-  text of a stream; `id`, `wire` and `end` may be left out. For each case a line is
-  printed: id, wire, calls, the names that may run, diagnostics.
+  A line of JSON for each case, with `events`: a list of decoded events or the
+  raw text of a stream; `id`, `wire` and `end` may be left out. For each case a
+  line is printed: id, wire, calls, the names that may run, diagnostics.
 
 examples:
   toolrun finalize recorded.sse
