@@ -55,7 +55,7 @@ class PreviewParser:
         self._root = Node((), {})
         self._stack: list[Node] = []
         self._state: State = "growing"
-        self._step: _Step = PreviewParser._structure
+        self._step: _Step = _STRUCTURE
         self._expected: _Expected = _ROOT
         self._growing: list[Scalar | Node] | None = None
         self._size = NOT_OPEN
@@ -104,13 +104,17 @@ class PreviewParser:
     # -- steps: each reads from a place on, and gives the place where the next one begins ----------
 
     def _structure(self, text: str, at: int) -> int:
-        """What stands between texts, numbers and literals: one character decides."""
-        char = text[at]
-        action = self._expected.get(char)
-        if action is not None:
-            action(self, char)
-            return at + 1
-        return at + 1 if char in _BLANK else self._break(text)
+        """What stands between texts, numbers and literals: one character decides what it is and what may follow."""
+        for place in range(at, len(text)):
+            char = text[place]
+            action = self._expected.get(char)
+            if action is not None:
+                action(self, char)
+                if self._step is not _STRUCTURE:
+                    return place + 1
+            elif char not in _BLANK:
+                return self._break(text)
+        return len(text)
 
     def _text(self, text: str, at: int) -> int:
         special = _NOT_TEXT.search(text, at)
@@ -267,7 +271,7 @@ class PreviewParser:
         if self._name in (self._stack[-1].names or ()):
             self._break("")  # a name given twice is refused
             return
-        self._step = PreviewParser._structure
+        self._step = _STRUCTURE
         self._expected = _COLON
 
     def _put(self, value: Scalar | Node, shown: Scalar | dict[str, object] | list[object] = None) -> None:
@@ -285,7 +289,7 @@ class PreviewParser:
 
     def _expect_next(self) -> None:
         """A value is whole: what may follow depends on what it stands in."""
-        self._step = PreviewParser._structure
+        self._step = _STRUCTURE
         if not self._stack:
             self._expected = _NOTHING
         else:
@@ -294,6 +298,8 @@ class PreviewParser:
 
 _Step: TypeAlias = Callable[[PreviewParser, str, int], int]
 _Expected: TypeAlias = dict[str, Callable[[PreviewParser, str], None]]
+
+_STRUCTURE: Final = PreviewParser._structure  # noqa: SLF001  # the class names it before it is there
 
 _NOTHING: Final[_Expected] = {}
 _ROOT: Final[_Expected] = {"{": PreviewParser.open_root}
