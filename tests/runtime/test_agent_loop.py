@@ -341,6 +341,7 @@ async def test_anthropic_takes_the_history_of_bad_calls(
 
     accepted_by_anthropic(messages)
     assert [block["input"] for block in messages[0]["content"]] == [
+        # A paused turn is not over: what came of its calls is not taken for whole.
         {"invalid_arguments": '{"city": "Oslo"}'} if stop == "pause_turn" else {"city": "Oslo"},
         {"invalid_arguments": '{"city": "Os'},
         {"invalid_arguments": "null"},

@@ -49,7 +49,7 @@ RUN = {
 }
 STREAM = {
     **dict.fromkeys(RUN, "runtime/test_options.py::test_stream_takes_what_run_takes"),
-    "previews": "history/test_preview.py::test_a_runner_gives_none_unless_asked",
+    "previews": "history/test_preview.py::test_with_a_runner",
 }
 RUN_SYNC = dict.fromkeys(RUN, "runtime/test_run_sync.py::test_the_same_arguments_as_run")
 EXECUTE = {
