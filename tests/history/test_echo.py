@@ -15,7 +15,7 @@ from .meaning import FACTS, meaning
 from .recordings import ABSENT, ROOT, Recording, recordings
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from toolrun import ToolCall
 
@@ -143,3 +143,56 @@ def test_an_empty_response_is_no_message() -> None:
     made = {name: wire.assistant_messages(Response(wire=name), []) for name, wire in WIRES.items()}
 
     assert {name for name, messages in made.items() if messages} == {"openai-chat"}
+
+
+# -- forms that no client sends -----------------------------------------------------------------
+
+SOURCES = frozenset((".action.sources[]", ".action.sources[]{}", ".action.sources[].name", ".action.sources[].type"))
+ANNOTATION = frozenset(
+    f".content[].annotations[]{key}" for key in ("{}", ".type", ".url", ".title", ".start_index", ".end_index")
+)
+OWN_FORMS: dict[str, frozenset[str]] = {
+    # Results are texts here, as for Converse; the clients of Nova in the data sent what a tool returned as JSON.
+    "bedrock-invoke": frozenset((".content[].toolResult.content[].text",)),
+    # The plan before the calls: Cohere's guide sends it back, the one client in the data drops it.
+    "cohere-v2": frozenset((".tool_plan",)),
+    # Thoughts are marked and go back where they stood, since signatures belong to places; clients drop their text.
+    "gemini": frozenset((".parts[].thought",)),
+    # The name on a result is in Mistral's own type for it, and its older models ask for it.
+    "mistral": frozenset((".name",)),
+    # Items go back as they arrived: with annotations, empty lists of them and of log probabilities, what a search found,
+    # and the summaries of reasoning.
+    "openai-responses": SOURCES
+    | ANNOTATION
+    | {".content[].logprobs[]", ".summary[]{}", ".summary[].text", ".summary[].type"},
+}
+
+
+def forms(value: Any, path: str = "") -> Iterator[str]:
+    """The path of every object, list and value; what the model wrote as arguments is one value."""
+    if isinstance(value, dict) and not path.endswith((".arguments", ".input", ".args")):
+        yield f"{path}{{}}"
+        for key, item in value.items():
+            yield from forms(item, f"{path}.{key}")
+    elif isinstance(value, list):
+        yield f"{path}[]"
+        for item in value:
+            yield from forms(item, f"{path}[]")
+    else:
+        yield path
+
+
+@pytest.mark.parametrize("wire", sorted({recording.wire for recording in RECORDINGS}))
+def test_forms_that_no_client_sends(wire: str) -> None:
+    """Beside these, every key that goes back is one that some client sent and was answered 200 for."""
+    sent: set[str] = set()
+    for path in (ROOT / "echo").glob("*/*.json"):
+        echo = json.loads(path.read_text(encoding="utf-8"))
+        if echo["wire"] == wire:
+            sent.update(form for message in [*echo["assistant"], *echo["results"]] for form in forms(message))
+    ours = set()
+    for recording in (each for each in RECORDINGS if each.wire == wire):
+        results = json.loads(recording.echo_path.read_text(encoding="utf-8"))["results"]
+        ours.update(form for message in history(recording, results) for form in forms(message))
+
+    assert ours - sent == OWN_FORMS.get(wire, frozenset())

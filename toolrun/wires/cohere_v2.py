@@ -51,6 +51,7 @@ class CohereV2:
     def assistant_messages(self, response: Response, calls: Sequence[ToolCall]) -> list[JsonObject]:
         """One assistant message: calls, plan, content blocks and citations as they came.
 
+        The plan goes back as Cohere's guide has it, although clients drop it: the model goes on from it.
         Empty blocks are left out, and so is a message of which only the plan came.
         """
         data = next((part.data for part in response.parts if part.key == _MESSAGE), {})

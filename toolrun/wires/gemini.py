@@ -60,7 +60,10 @@ class Gemini:
         return f"call_{digest[:24]}"
 
     def assistant_messages(self, response: Response, calls: Sequence[ToolCall]) -> list[JsonObject]:
-        """One `model` content: the parts as they came, in order, each signature on the part that it came on."""
+        """One `model` content: the parts as they came, in order, each signature on the part that it came on.
+
+        Thoughts stay in their place, marked as such. Clients drop their text; the API takes it, and the model reads it.
+        """
         by_position = {call.position: call for call in calls}
         with_ids = _with_ids(calls)
         parts: list[object] = []

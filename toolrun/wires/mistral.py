@@ -83,7 +83,10 @@ class Mistral:
         return [message] if message["content"] or message.get("tool_calls") else []
 
     def result_messages(self, results: Sequence[ToolResult]) -> list[JsonObject]:
-        """One `tool` message a call, with the name; this wire has no mark for errors, the text says it."""
+        """One `tool` message a call; this wire has no mark for errors, the text says it.
+
+        It has the tool's name, which the request's type asks for and clients leave out.
+        """
         return [
             {
                 "role": "tool",
