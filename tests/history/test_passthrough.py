@@ -282,3 +282,17 @@ async def test_pieces_of_reasoning_details_are_one() -> None:
         {"type": "reasoning.text", "text": "C"},
         {"type": "reasoning.text", "text": "D"},
     ]
+
+
+async def test_nulls_of_an_sdks_object_stay_if_they_were_sent() -> None:
+    """What the provider sent as null goes back as null; what the SDK has as a default does not."""
+    from anthropic.types import RawContentBlockStartEvent
+
+    found = {"type": "web_search_result", "url": "u", "title": "t", "encrypted_content": "e", "page_age": None}
+    block = {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": [found]}
+    event = RawContentBlockStartEvent.model_validate(
+        {"type": "content_block_start", "index": 1, "content_block": block}
+    )
+    turn = await turn_of("anthropic-messages", [*SEARCH, event, *ends("end_turn")])  # type: ignore[list-item]
+
+    assert turn.messages()[0]["content"][1] == block

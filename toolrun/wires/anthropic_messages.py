@@ -163,12 +163,12 @@ class _Decoder:
     def _message(self, message: Mapping[str, object]) -> None:
         self._sink.begin(as_name(message.get("id")))
         for index, block in enumerate(items(message.get("content"))):
-            self._block(index, fields(block))
+            self._block(index, block)
         self._close(message, message.get("usage"))
 
     def block_start(self, event: Mapping[str, object]) -> None:
         self._prove()
-        self._block(as_index(event.get("index")) or 0, fields(event.get("content_block")))
+        self._block(as_index(event.get("index")) or 0, event.get("content_block"))
 
     def block_delta(self, event: Mapping[str, object]) -> None:
         raw_index = event.get("index")
@@ -214,13 +214,14 @@ class _Decoder:
         if counts := fields(usage):
             self._sink.usage(plain_object(counts))
 
-    def _block(self, index: int, block: Mapping[str, object]) -> None:
+    def _block(self, index: int, value: object) -> None:
+        block = fields(value)
         kind = block.get("type")
         if kind == _CLIENT_CALL or kind in _PROVIDER_CALLS:
             self._call(index, block)
             return
         # Text that came with the start and text that follows are one field.
-        told = plain_object(block)
+        told = plain_object(value)
         grown = {field: as_text(told.pop(field)) for field in _GROWING if field in told}
         citations = told.pop("citations", None)
         self._sink.block(0, index, told)
