@@ -66,7 +66,7 @@ def unread(effort: Effort) -> Measured:
     return ratio(ours, repeated(partial(assembled, events, ready=False)), effort, per=len(events))
 
 
-ROWS = [
+ROWS = (
     Row("preview-1k", "a view after every delta, 1 KB", "µs", 2.0, partial(per_delta, size=1_000)),
     Row("preview-100k", "a view after every delta, 100 KB", "µs", 2.0, partial(per_delta, size=100_000)),
     Row(
@@ -78,4 +78,4 @@ ROWS = [
     ),
     Row("preview-growth", "growth of that, 1 to 100 KB", "exponent", 1.2, growth),
     Row("preview-unread", "views that nobody asks for, 100 KB", "x", 1.05, unread),
-]
+)
