@@ -7,11 +7,12 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import TypedDict
 
-from benchmarks import assembly, importing, loopback, running, validation
+from benchmarks import assembly, importing, loopback, preview, running, validation
 from benchmarks.harness import FULL, QUICK, Effort, Row
 
 FAMILIES = {
     "assembly": assembly.ROWS,
+    "preview": preview.ROWS,
     "validation": validation.ROWS,
     "running": running.ROWS,
     "importing": importing.ROWS,

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache, partial
 
-from benchmarks.harness import Effort, Measured, Row, exponent, ratio, repeated, seconds
-
 from benchmarks import streams
+from benchmarks.harness import Effort, Measured, Row, exponent, ratio, repeated, seconds
 from toolrun import StreamFinalizer
 from toolrun._core.preview_parser import PreviewParser
 
