@@ -38,6 +38,7 @@ RUNNER = {
     "on_stream_error": "runtime/test_interrupted_streams.py::test_a_broken_stream_as_a_turn",
     "close_stream": "runtime/test_interrupted_streams.py::test_the_source_is_closed_on_every_way_out",
     "executor": "runtime/test_executors.py::test_what_a_job_says",
+    "start": "runtime/test_eager_starts.py::test_a_proven_call_runs_while_the_stream_goes_on",
     "run_id": "runtime/test_runner.py::test_deps_reach_tools_only",
 }
 RUN = {
@@ -68,6 +69,7 @@ TOOL = {
     "metadata": "runtime/test_options.py::test_metadata",
     "strict": "core/test_declaration.py::test_lax_tools",
     "open": "core/test_declaration.py::test_open_tools",
+    "eager": "runtime/test_eager_starts.py::test_a_proven_call_runs_while_the_stream_goes_on",
 }
 DECLARE = {
     "name": "core/test_registry.py::test_a_name_and_a_description_of_its_own",

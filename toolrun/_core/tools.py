@@ -45,6 +45,7 @@ class ToolOptions(TypedDict, total=False):
         metadata: Anything of your own.
         strict: False takes what pydantic's lax mode takes (`"5"` for an int); for tools with Python types.
         open: True admits keys that the schema does not have. They reach `**kwargs`, or nothing.
+        eager: True starts a call before the end of the stream, as soon as the wire proves it whole.
     """
 
     timeout: Timeout
@@ -56,6 +57,7 @@ class ToolOptions(TypedDict, total=False):
     metadata: Mapping[str, object]
     strict: bool
     open: bool
+    eager: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,6 +90,7 @@ class Tool:
     metadata: Mapping[str, object] = field(default_factory=dict)
     strict: bool = True
     open: bool = False
+    eager: bool = False
 
     def __post_init__(self) -> None:
         """Refuse options that contradict each other."""

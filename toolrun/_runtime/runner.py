@@ -13,7 +13,7 @@ from toolrun._core.policy import FinishPolicy
 from toolrun._core.repair import HookBinding, RepairBudget, bind
 from toolrun._runtime.events import RunStream
 from toolrun._runtime.session import TurnSession
-from toolrun._runtime.settings import OnStreamError, Settings
+from toolrun._runtime.settings import OnStreamError, Settings, Start
 from toolrun.repairs import lossless
 
 if TYPE_CHECKING:
@@ -49,6 +49,9 @@ class Runner:
         on_stream_error: What `run` does when the stream raises before its finish: `"raise"` `StreamInterrupted`,
             or `"return"` the turn with incomplete calls.
         close_stream: Close the source on every way out.
+        start: `"end"` runs calls when the stream has ended well; `"eager"` runs each as soon as the wire proves it
+            whole (a Responses item that is done, an Anthropic block that another one follows). What was started on
+            proof stays, whatever the stream does then. Tools with `eager=True` start so in any case.
         executor: Runs every call; by default async tools run in the loop and sync ones in worker threads.
         run_id: Part of every key; by default a new random one.
 
@@ -80,6 +83,7 @@ class Runner:
         timeout: float | None = 60.0,
         on_stream_error: OnStreamError = "raise",
         close_stream: bool = True,
+        start: Start = "end",
         executor: Executor | None = None,
         run_id: str | None = None,
     ) -> None:
@@ -90,6 +94,8 @@ class Runner:
             raise RegistrationError(
                 f"on_stream_error must be one of {get_args(OnStreamError)}, not {on_stream_error!r}"
             )
+        if start not in get_args(Start):
+            raise RegistrationError(f"start must be one of {get_args(Start)}, not {start!r}")
         if policy is not None and not isinstance(policy, FinishPolicy):
             raise RegistrationError(f"policy must be a FinishPolicy, not {policy!r}")
         chain = lossless() if repairs is None else repairs
@@ -103,6 +109,7 @@ class Runner:
             timeout=timeout,
             on_stream_error=on_stream_error,
             close_stream=close_stream,
+            start=start,
             executor=executor,
         )
         self._stack = ExitStack()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import time
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -12,13 +13,14 @@ import anyio.to_thread
 
 from toolrun._core import results
 from toolrun._core.context import ToolContext
-from toolrun._core.events import CallCompleted, Diagnostic, RepairAnswered
+from toolrun._core.events import CallCompleted, CallFinalized, Diagnostic, RepairAnswered
 from toolrun._core.exceptions import StreamInterrupted
 from toolrun._core.flow import AskRepair, Execute, HookAnswer, Note, call_flow, reread
 from toolrun._core.outcomes import Cancelled, Failed, Succeeded, completed
 from toolrun._core.response import CALL, Part, Response
 from toolrun._core.seams import Invocation, Job
 from toolrun._runtime.attempt import run_attempts
+from toolrun._runtime.early import EarlyStarts
 from toolrun._runtime.pool import run_pool
 from toolrun._runtime.reading import read
 from toolrun._runtime.turn import Turn
@@ -64,6 +66,7 @@ class TurnSession:
         self._started: dict[int, Job] = {}
         self._diagnostics: list[Diagnostic] = []
         self._response: Response | None = None
+        self._early: EarlyStarts | None = None
 
     @property
     def _finalizer(self) -> StreamFinalizer:
@@ -73,6 +76,7 @@ class TurnSession:
                 self._named_wire,
                 policy=self._settings.policy,
                 deltas=self._emit is not None,
+                eager=None if self._early is None else self._is_eager,
                 run_id=self._settings.run_id,
                 turn_id=self._turn_id,
             )
@@ -89,20 +93,20 @@ class TurnSession:
             TypeError: It is not a source.
         """
         kind_of(source)
-        cause: Exception | None = None
-        try:
-            await read(source, self._feed, self._emit, close=self._settings.close_stream)
-        except Exception as error:  # noqa: BLE001  # whatever a source raises ends it
-            cause, end = error, "error"
-        self._close(end)
+        if self._settings.starts_early(self._registry):
+            self._early = EarlyStarts(self._work_early, self._settings.max_concurrency)
+        async with self._early or nullcontext():
+            cause = await self._read(source, end)
+            interrupted = cause is not None and not self._finalizer.ended
+            if not interrupted:
+                await self._run(self._calls, self._settings.chain)
         if cause is None:
             self._finalizer.require_wire()
-        if cause is None or self._finalizer.ended:
-            await self._run(self._calls, self._settings.chain)
-            return self.turn()
-        # Nothing starts, and no hook may make it start.
-        await self._run([replace(call, executable=False, code=call.code or "stream_error") for call in self._calls], ())
-        if self._settings.on_stream_error == "raise":
+        if interrupted:
+            # Nothing more starts, and no hook may make it start.
+            await self._run([_barred(call) for call in self._calls], ())
+        self._answer_repetitions(self._calls)
+        if interrupted and self._settings.on_stream_error == "raise":
             raise StreamInterrupted(
                 f"the stream raised {type(cause).__name__} before its finish: {cause}", turn=self.turn()
             ) from cause
@@ -113,6 +117,7 @@ class TurnSession:
         self._calls = tuple(reread(call, position) for position, call in enumerate(calls))
         self._response = Response(parts=tuple(Part(CALL, {}, call.position) for call in self._calls))
         await self._run(self._calls, self._settings.chain)
+        self._answer_repetitions(self._calls)
         return self.turn()
 
     def turn(self) -> Turn:
@@ -144,6 +149,21 @@ class TurnSession:
 
     # -- reading ----------------------------------------------------------------------------
 
+    async def _read(self, source: object, end: EndOfStream) -> Exception | None:
+        """Read a source to its end; what it raised, if it did."""
+        cause: Exception | None = None
+        try:
+            await read(
+                source,
+                self._feed,
+                self._emit if self._early is None else self._start_early,
+                close=self._settings.close_stream,
+            )
+        except Exception as error:  # noqa: BLE001  # whatever a source raises ends it
+            cause, end = error, "error"
+        self._close(end)
+        return cause
+
     def _feed(self, event: object) -> Sequence[Event]:
         events = self._finalizer.feed(event)
         for item in events:
@@ -161,26 +181,50 @@ class TurnSession:
 
     # -- running ----------------------------------------------------------------------------
 
+    def _is_eager(self, name: str) -> bool:
+        tool = self._registry.find((name,))
+        return tool is not None and (tool.eager or self._settings.start == "eager")
+
+    def _start_early(self, event: Event) -> None:
+        """Tell an event of the stream; a call that was finalized on proof starts."""
+        self._tell(event)
+        if isinstance(event, CallFinalized) and self._early is not None:
+            self._early.start(event.call)
+
+    async def _work_early(self, call: ToolCall) -> None:
+        self._complete(call, await self._outcome(call, (call,), self._settings.chain))
+
     async def _run(self, calls: Sequence[ToolCall], chain: tuple[HookBinding, ...]) -> None:
         """Every client call of choice 0 gets its outcome; those of other choices and of the provider have none.
 
-        The same call given twice (the provider's id, name and arguments) runs once; both are answered with what
-        came of it. Without an id of the provider's, nothing tells a repetition from a second call.
+        The same call given twice runs once. What has started on proof runs already.
         """
-        mine = tuple(call for call in calls if call.choice == 0 and not call.provider_executed)
+        mine = _of_the_client(calls)
         first: dict[object, ToolCall] = {}
         for call in mine:
             first.setdefault(_identity(call), call)
+        early = self._early
 
         async def work(call: ToolCall) -> None:
-            self._complete(call, await self._outcome(call, mine, chain))
+            if early is None:
+                self._complete(call, await self._outcome(call, mine, chain))
+                return
+            async with early.slots:
+                self._complete(call, await self._outcome(call, mine, chain))
 
-        await run_pool(tuple(first.values()), work, workers=self._settings.max_concurrency)
-        if len(first) == len(mine):
-            return
-        for call in mine:
+        started = () if early is None else early.positions
+        queue = tuple(call for call in first.values() if call.position not in started)
+        await run_pool(queue, work, workers=self._settings.max_concurrency)
+
+    def _answer_repetitions(self, calls: Sequence[ToolCall]) -> None:
+        """Answer the same call given twice (the provider's id, name and arguments) with what came of the first.
+
+        Without an id of the provider's, nothing tells a repetition from a second call.
+        """
+        first: dict[object, ToolCall] = {}
+        for call in _of_the_client(calls):
+            same = first.setdefault(_identity(call), call)
             if call.position not in self._outcomes:
-                same = first[_identity(call)]
                 self._complete(call, replace(self._outcomes[same.position], call=call))
 
     def _complete(self, call: ToolCall, outcome: Outcome) -> None:
@@ -272,6 +316,14 @@ class TurnSession:
     def _tell(self, event: Event) -> None:
         if self._emit is not None:
             self._emit(event)
+
+
+def _of_the_client(calls: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
+    return tuple(call for call in calls if call.choice == 0 and not call.provider_executed)
+
+
+def _barred(call: ToolCall) -> ToolCall:
+    return replace(call, executable=False, code=call.code or "stream_error")
 
 
 def _identity(call: ToolCall) -> object:

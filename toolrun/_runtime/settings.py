@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 OnStreamError: TypeAlias = Literal["raise", "return"]
 
+Start: TypeAlias = Literal["end", "eager"]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
@@ -31,6 +33,7 @@ class Settings:
     timeout: float | None
     on_stream_error: OnStreamError
     close_stream: bool
+    start: Start
     executor: Executor | None
     inline: Executor = field(default_factory=InlineExecutor)
     thread: Executor = field(default_factory=ThreadExecutor)
@@ -39,6 +42,10 @@ class Settings:
     def chain(self) -> tuple[HookBinding, ...]:
         """The hooks in the order of asking; those of the registry may have grown since the last turn."""
         return ordered(self.repairs, self.registry.hooks)
+
+    def starts_early(self, registry: ToolRegistry) -> bool:
+        """Tell whether any call of a turn may start before the end of its stream."""
+        return self.start == "eager" or any(tool.eager for tool in registry)
 
     def executor_for(self, tool: Tool) -> Executor:
         """The runner's own executor if it was given one; else the loop for async tools, a thread for sync ones."""
