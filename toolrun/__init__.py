@@ -46,6 +46,7 @@ from toolrun._core.exceptions import (
     TurnPending,
     UnknownWire,
 )
+from toolrun._core.marks import tool
 from toolrun._core.outcomes import (
     Cancelled,
     Deferred,
@@ -64,7 +65,7 @@ from toolrun._core.records import ArgumentIssue, Edit, Grade, RepairRecord
 from toolrun._core.registry import ToolRegistry
 from toolrun._core.repair import Fault, Refuse, Renamed, RepairBudget, Repaired, RepairRequest
 from toolrun._core.retry import Retry
-from toolrun._core.tools import Tool, tool
+from toolrun._core.tools import Tool
 from toolrun._runtime.events import RunStream
 from toolrun._runtime.runner import Runner
 from toolrun._runtime.turn import Turn

@@ -33,6 +33,11 @@ class Odd(Enum):
     PAIR = (1, 2)
 
 
+class Pair(NamedTuple):
+    x: int
+    y: int
+
+
 class Cat(BaseModel):
     kind: Literal["cat"]
     lives: int
@@ -139,6 +144,8 @@ UNFIT = [
     (Decimal, '"\\u0661"'),
     (Decimal, '"Infinity"'),
     (Annotated[Decimal, Field(gt=1)], "0.5"),
+    (Pair, '{"x": 1, "y": 2}'),
+    (Pair, "[true, 2]"),
     (list[Decimal], '[1.5, 9007199254740993.5, "x"]'),
 ]
 
@@ -233,11 +240,6 @@ def test_models_that_say_whether_they_are_open():
 @dataclass
 class Point:
     x: int
-
-
-class Pair(NamedTuple):
-    x: int
-    y: int
 
 
 def everything(

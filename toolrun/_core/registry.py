@@ -7,9 +7,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeAlias, TypeVar, overload
 
 from toolrun._core.exceptions import RegistrationError
+from toolrun._core.marks import tools_of
 from toolrun._core.names import resolve_name
 from toolrun._core.repair import bind
-from toolrun._core.tools import Tool, tools_of
+from toolrun._core.tools import Tool
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

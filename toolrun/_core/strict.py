@@ -207,12 +207,18 @@ def _generator(node: Node) -> Node:
     return {**node, "type": "list"}
 
 
+def _named_tuple(node: Node) -> Node:
+    """Take what the schema says, an array; pydantic takes an object of the fields too."""
+    return _guarded(node, lambda value: isinstance(value, list), "list_type")
+
+
 _CLOSERS: Final[Mapping[str, Callable[[Node], Node]]] = {
     "literal": _literal,
     "enum": _enum,
     "datetime": _datetime,
     "decimal": _decimal,
     "generator": _generator,
+    **dict.fromkeys(("named-tuple", "call"), _named_tuple),  # `call` in earlier versions of pydantic
     "float": lambda node: {**node, "allow_inf_nan": False},
     # Nothing to close, but see `_FROM_PYTHON`.
     **dict.fromkeys(("date", "time", "timedelta", "bytes", "tuple", "set", "frozenset"), lambda node: node),

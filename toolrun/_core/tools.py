@@ -7,7 +7,7 @@ import inspect
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, ParamSpec, TypeAlias, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast
 
 from typing_extensions import TypedDict, Unpack
 
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from toolrun._core.records import RepairFloor
     from toolrun._core.retry import Retry
 
-P = ParamSpec("P")
-R = TypeVar("R")
 Timeout: TypeAlias = float | Literal["default"] | None
 
 _EFFECTS: Final = ("once", "idempotent", "pure")
@@ -379,83 +377,3 @@ def _checked_name(name: object, function: ToolFunction | None) -> str:
     if not isinstance(name, str) or not name or name == "<lambda>":
         raise RegistrationError(f"{function!r} has no name of its own; pass name=…")
     return name
-
-
-# -- methods --------------------------------------------------------------------------------
-
-_MARK: Final = "__toolrun_tool__"
-
-
-class _Mark(NamedTuple):
-    """What `@tool` keeps on a function until an instance is registered."""
-
-    name: str | None
-    description: str | None
-    options: ToolOptions
-
-
-@overload
-def tool(function: Callable[P, R], /) -> Callable[P, R]: ...
-@overload
-def tool(
-    *, name: str | None = None, description: str | None = None, **options: Unpack[ToolOptions]
-) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
-def tool(
-    function: Callable[P, R] | None = None,
-    /,
-    *,
-    name: str | None = None,
-    description: str | None = None,
-    **options: Unpack[ToolOptions],
-) -> Callable[P, R] | Callable[[Callable[P, R]], Callable[P, R]]:
-    """Mark a method as a tool, as `@tool` or `@tool(...)`; `registry.add_methods(instance)` registers it.
-
-    The function stays as it is, and nothing is registered yet. A method that overrides a marked one is marked too.
-
-    Args:
-        function: A method, a static method or a class method.
-        name: By default the method's own.
-        description: By default what the docstring says before its sections.
-        **options: See `ToolOptions`.
-
-    Examples:
-        >>> class Account:
-        ...     balance = 5
-        ...     @tool
-        ...     def read_balance(self) -> int:
-        ...         return self.balance
-        >>> [found.name for found in tools_of(Account())]
-        ['read_balance']
-    """
-
-    def mark(target: Callable[P, R]) -> Callable[P, R]:
-        setattr(target, _MARK, _Mark(name, description, options))
-        return target
-
-    return mark if function is None else mark(function)
-
-
-def tools_of(instance: object, *, prefix: str = "") -> Iterator[Tool]:
-    """Make tools of the marked methods of an instance, bound to it, in the order of their definition.
-
-    Raises:
-        RegistrationError: It is a class, it has no marked method, or one cannot be described.
-    """
-    if inspect.isclass(instance):
-        raise RegistrationError(f"{instance.__name__} is a class; pass an instance of it")
-    marks = _marks(type(instance))
-    if not marks:
-        raise RegistrationError(f"{type(instance).__name__} has no method that is marked with @tool")
-    for attribute, (name, description, options) in marks.items():
-        method = getattr(instance, attribute)
-        yield Tool.from_function(method, name=prefix + (name or attribute), description=description, **options)
-
-
-def _marks(cls: type) -> dict[str, _Mark]:
-    marks: dict[str, _Mark] = {}
-    for base in reversed(cls.__mro__):
-        for attribute, value in vars(base).items():
-            found = getattr(value, _MARK, None) or getattr(getattr(value, "__func__", None), _MARK, None)
-            if isinstance(found, _Mark):
-                marks[attribute] = found
-    return marks
