@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from pydantic import BaseModel
 
 from toolrun import DialectError, Tool, ToolRegistry
 from toolrun._core.dialects import DIALECTS
@@ -272,3 +273,17 @@ def test_values_that_one_of_branches_can_share_by_number() -> None:
     assert "anyOf" in written("openai-chat", strict=True, x=apart)["x"]
     with pytest.raises(DialectError, match="oneOf"):
         written("openai-chat", strict=True, x=shared)
+
+
+def test_the_same_model_twice_is_no_recursion() -> None:
+    """Each use has its own copy where references are put in their place."""
+
+    class Axis(BaseModel):
+        label: str
+
+    def plot(x: Axis, y: Axis) -> None: ...
+
+    tools = ToolRegistry([Tool.from_function(plot)])
+    [definition] = tools.definitions("ollama")
+    properties = definition["function"]["parameters"]["properties"]
+    assert properties["x"]["properties"] == properties["y"]["properties"] == {"label": {"type": "string"}}
