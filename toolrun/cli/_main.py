@@ -92,6 +92,10 @@ def _command(options: Namespace) -> int:
             from toolrun.cli._schema import print_schema  # noqa: PLC0415
 
             return print_schema(options)
+        case "repair":
+            from toolrun.cli._repair import repair  # noqa: PLC0415
+
+            return repair(options)
         case _:
             from toolrun.cli._list import list_plugins  # noqa: PLC0415
 

@@ -16,6 +16,7 @@ examples:
   toolrun run examples/streams/parallel.sse --tools examples/tools.py
   toolrun finalize recorded.jsonl --json
   toolrun schema examples/tools.py --wire gemini
+  toolrun repair --tool tool.json < arguments.txt
   toolrun plugins
 
 What is a stream, and what the exit codes mean: toolrun run --help
@@ -77,6 +78,25 @@ examples:
 """
 
 
+_REPAIR: Final = """\
+batch:
+  Each line of the file is a JSON object with "raw", and optionally "id",
+  "finish_reason" and "tool" (or "tool_schema"), a definition in place of --tool.
+
+marks:
+  [-taken out-] {+put in+}
+
+exit code:
+  0  the arguments fit, as they are or repaired (all of them, in a batch)
+  1  refused (at least one, in a batch)
+  2  bad input; one line on standard error says what
+
+examples:
+  echo "{'city': 'Oslo',}" | toolrun repair --tool examples/get_weather.json
+  toolrun repair --batch calls.jsonl --tool tool.json --json | jq .refusal
+"""
+
+
 class _Parser(argparse.ArgumentParser):
     """Says what is wrong in one line, instead of the usage and a line."""
 
@@ -114,6 +134,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_run(commands)
     _add_finalize(commands)
     _add_schema(commands)
+    _add_repair(commands)
     plugins = commands.add_parser("plugins", help="list what is installed", allow_abbrev=False)
     plugins.add_argument("--json", action="store_true", help="one JSON object a plugin")
     return parser
@@ -192,6 +213,28 @@ def _add_schema(commands: argparse._SubParsersAction[_Parser]) -> None:
         default=None,
         help="as strict definitions, if the registry does not make them so anyway",
     )
+
+
+def _add_repair(commands: argparse._SubParsersAction[_Parser]) -> None:
+    parser = commands.add_parser(
+        "repair",
+        help="repair the arguments of a call, and show each edit; nothing runs",
+        description="Repair the argument text on standard input, and show each edit in its place. Nothing runs.",
+        epilog=_REPAIR,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument(
+        "--tool", metavar="TOOL.json", help="the definition of the tool, in any provider's form; not needed for a batch"
+    )
+    parser.add_argument(
+        "--finish-reason",
+        default="tool_calls",
+        metavar="REASON",
+        help="how the model stopped, as sent; `tool_calls` if left out, `none` if it is not known",
+    )
+    parser.add_argument("--batch", metavar="FILE.jsonl", help="many texts from a file, in place of standard input")
+    parser.add_argument("--json", action="store_true", help="one JSON object a text")
 
 
 def _add_streams(parser: argparse.ArgumentParser, nargs: str = "+") -> None:

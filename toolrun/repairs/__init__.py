@@ -13,13 +13,13 @@ from toolrun.repairs.bare_values import bare_values
 from toolrun.repairs.brackets import brackets, tuples
 from toolrun.repairs.commas import missing_comma, trailing_comma
 from toolrun.repairs.inner_quotes import inner_quotes
-from toolrun.repairs.margins import comments, odd_space, stray_tag
+from toolrun.repairs.margins import comments, odd_space, stray_tag, wide_punctuation
 from toolrun.repairs.names import tool_name
 from toolrun.repairs.noise import outer_noise
 from toolrun.repairs.parameters import xml_parameters
 from toolrun.repairs.schema_reading import schema_reading
 from toolrun.repairs.standalone import RepairedArguments, repair_arguments
-from toolrun.repairs.strings import control_characters, escapes, quotes
+from toolrun.repairs.strings import control_characters, escaped_whole, escapes, quotes
 from toolrun.repairs.words import bare_keys, half_quoted_keys, literals, numbers
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ __all__ = [
     "brackets",
     "comments",
     "control_characters",
+    "escaped_whole",
     "escapes",
     "half_quoted_keys",
     "inner_quotes",
@@ -48,14 +49,16 @@ __all__ = [
     "tool_name",
     "trailing_comma",
     "tuples",
+    "wide_punctuation",
     "xml_parameters",
 ]
 
 # What stands around the arguments first, then how single tokens are written, then what holds them together; last what
 # needs the schema.
 _FOR_TEXT: Final[tuple[RepairHook, ...]] = (
-    xml_parameters, outer_noise, odd_space, comments, stray_tag, half_quoted_keys, quotes, bare_keys, literals,
-    bare_values, numbers, control_characters, escapes, tuples, brackets, trailing_comma, missing_comma, inner_quotes,
+    xml_parameters, escaped_whole, outer_noise, odd_space, wide_punctuation, comments, stray_tag, half_quoted_keys,
+    quotes, bare_keys, literals, bare_values, numbers, control_characters, escapes, tuples, brackets, trailing_comma,
+    missing_comma, inner_quotes,
 )  # fmt: skip
 
 
@@ -64,7 +67,7 @@ def lossless() -> tuple[HookBinding, ...]:
 
     Examples:
         >>> [binding.name for binding in lossless()][:3]
-        ['tool_name', 'xml_parameters', 'outer_noise']
+        ['tool_name', 'xml_parameters', 'escaped_whole']
     """
     return (
         bind(tool_name, on=Fault.UNKNOWN_TOOL, builtin=True),

@@ -10,7 +10,7 @@ from toolrun._core.repair import Fault, Repaired, RepairRequest
 from toolrun.repairs._nodes import parse_value
 from toolrun.repairs.brackets import tuples
 from toolrun.repairs.commas import missing_comma, trailing_comma
-from toolrun.repairs.margins import comments, odd_space
+from toolrun.repairs.margins import comments, odd_space, wide_punctuation
 from toolrun.repairs.strings import control_characters, escapes, quotes
 from toolrun.repairs.words import bare_keys, literals, numbers
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from toolrun._core.repair import Declined
 
 _STRATEGIES: Final[tuple[Callable[[RepairRequest], Repaired | Declined | None], ...]] = (
-    odd_space, comments, quotes, bare_keys, literals, numbers, control_characters, escapes, tuples, trailing_comma,
+    odd_space, wide_punctuation, comments, quotes, bare_keys, literals, numbers, control_characters, escapes, tuples, trailing_comma,
     missing_comma,
 )  # fmt: skip
 

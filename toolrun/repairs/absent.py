@@ -33,7 +33,9 @@ def is_absent(value: Node, key: str, schema: Schema) -> bool:
 
 
 def no_arguments(node: Node, schema: Schema) -> list[Proposal]:
-    """Take `null` or `""` in the place of the arguments for no arguments.
+    """Take `null`, `""` or `[]` in the place of the arguments for no arguments.
+
+    Source: PHP and Lua, where an empty object and an empty list are one thing; SDKs that send null.
 
     Refuses it for a tool that requires any. It is no fallback for text that cannot be read.
 
@@ -45,4 +47,5 @@ def no_arguments(node: Node, schema: Schema) -> list[Proposal]:
         >>> ask(schema_reading, "null", fault="not_object", path={"type": "string"})
     """
     blank = node.kind == "null" or (node.kind == "string" and not node.value.strip())
+    blank = blank or (node.kind == "array" and not node.items)
     return [("no_arguments", "{}")] if blank and not schema.required else []

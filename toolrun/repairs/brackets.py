@@ -62,7 +62,7 @@ def brackets(request: RepairRequest) -> Repaired | Declined | None:
     A closing bracket of the other kind closes what is open inside; one with nothing to close goes; a root that was
     closed before a known key is opened again; an array ends before a key. At the end only closing braces may be
     missing, never a bracket of an array, and only behind a whole value: an array may have been cut, and so may a
-    number unless the model ended properly.
+    number.
 
     Where a brace can be put in at several places, each is a reading, and the schema decides.
 
@@ -240,7 +240,6 @@ def _close(text: str, found: Sequence[Piece], reader: _Reader, finish_reason: st
         (last.kind in STRINGS and found[-2].text == ":")
         or (last.kind in STRINGS and found[-2].text in (",", "[") and reader.stack[-1].bracket == "[")
         or last.text in ("}", "]", "true", "false", "null")
-        or (last.kind == "number" and ended)
     )
     missing = len(reader.stack)
     if not whole or any(frame.bracket != "{" for frame in reader.stack) or (missing > 1 and not ended):

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from toolrun._core.conservation import TAG
-from toolrun._core.lexemes import INVISIBLE
+from toolrun._core.lexemes import INVISIBLE, WIDE
 from toolrun._core.records import Edit
 from toolrun.repairs._text import is_beyond, repaired, take_apart
 
@@ -34,6 +34,29 @@ def odd_space(request: RepairRequest) -> Repaired | None:
     if is_beyond(request) or not _ODD.search(text):
         return None
     return _without(request, "blank", "odd_space")
+
+
+def wide_punctuation(request: RepairRequest) -> Repaired | None:
+    r"""Write punctuation of Chinese and Japanese text, between tokens, as JSON's: a wide colon as `:`.
+
+    Source: models that answer in these languages.
+
+    Refuses to touch it inside a string.
+
+    Examples:
+        >>> from toolrun.repairs._examples import ask
+        >>> ask(wide_punctuation, '{"a"\uff1a"x\uff0cy"\uff0c"b": 1}') == '{"a":"x\uff0cy","b": 1}'
+        True
+        >>> ask(wide_punctuation, '{"a": "x\uff0cy",}')
+    """
+    if is_beyond(request) or request.text.isascii():
+        return None
+    edits = [
+        Edit("wide_punctuation", piece.start, piece.text, WIDE[piece.text])
+        for piece in take_apart(request).clean
+        if piece.kind == "wide"
+    ]
+    return repaired(request.text, edits)
 
 
 def comments(request: RepairRequest) -> Repaired | None:

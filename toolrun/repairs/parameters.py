@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 _PARAMETER: Final = re.compile(
     r"""[ \t\r\n]*+
-    (?: <parameter[ ]name=["'](?P<named>[\w.-]{1,100})["'](?:[ ][\w-]+=["'][^"'<>]*["'])?>
+    (?: <arg_key>(?P<pair>[\w.-]{1,100})</arg_key>[ \t\r\n]*+<arg_value>
+      | <parameter[ ]name=["'](?P<named>[\w.-]{1,100})["'](?:[ ][\w-]+=["'][^"'<>]*["'])?>
       | <parameter=(?P<equal>[\w.-]{1,100})>
       | <(?P<tag>[A-Za-z_][\w.-]{0,99})>
     )(?P<text>[^<]*+)</(?P<end>[\w.-]{1,100})>[ \t\r\n]*+""",
@@ -29,9 +30,9 @@ _AROUND: Final = re.compile(
 
 
 def xml_parameters(request: RepairRequest) -> Repaired | None:
-    """Read arguments in XML: `<parameter name="city">Oslo</parameter>`, `<parameter=city>`, `<city>Oslo</city>`.
+    """Read arguments in the XML of chat templates, such as `<parameter name="city">Oslo</parameter>`.
 
-    Every piece must be a known parameter, once. A text parameter takes the text as it stands, without the line breaks
+    Also `<parameter=city>`, `<city>Oslo</city>` and `<arg_key>city</arg_key><arg_value>Oslo</arg_value>`. Every piece must be a known parameter, once. A text parameter takes the text as it stands, without the line breaks
     next to the tags in the form `<parameter=city>`, whose template puts them there; any other takes JSON.
 
     Refuses tags inside of a value, text between the parameters, and unknown names.
@@ -56,8 +57,9 @@ def xml_parameters(request: RepairRequest) -> Repaired | None:
         found = _PARAMETER.match(text, place)
         if found is None:
             return None
-        key = found["named"] or found["equal"] or found["tag"]
-        if found["end"] != ("parameter" if found["tag"] is None else key) or key in members or not schema.knows(key):
+        key = found["pair"] or found["named"] or found["equal"] or found["tag"]
+        end = "arg_value" if found["pair"] else "parameter" if found["tag"] is None else key
+        if found["end"] != end or key in members or not schema.knows(key):
             return None
         value = _value(found["text"], schema.member(key), trimmed=found["equal"] is not None)
         if value is None:

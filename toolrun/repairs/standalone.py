@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from toolrun._core.repair import HookBinding
 
 _SCHEMA_KEYS: Final = ("parameters", "input_schema", "inputSchema", "parametersJsonSchema")
-_POLICY: Final = FinishPolicy(missing_finish="infer")
+_POLICY: Final = FinishPolicy()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +80,7 @@ def repair_arguments(
     """
     from toolrun.repairs import lossless  # noqa: PLC0415  # the package imports this module
 
-    own = tool if isinstance(tool, Tool) else _tool_of(tool)
+    own = tool if isinstance(tool, Tool) else tool_from_definition(tool)
     outcome = _outcome(_call(raw, own.name, finish_reason), own, lossless())
     records = outcome.repairs
     if not isinstance(outcome, Succeeded):
@@ -111,7 +111,8 @@ def _call(raw: str, name: str, finish_reason: str | None) -> ToolCall:
     parsed: JsonObject | ArgumentIssue = parse_object(raw) if raw.strip() else {}
     issue = parsed if isinstance(parsed, ArgumentIssue) else None
     column = Text.OTHER if issue else Text.OBJECT if raw.strip() else Text.BLANK
-    verdict = evidence(_POLICY, reason=finish_reason, terminated=False, failed=False).verdict(column)
+    seen = evidence(_POLICY, reason=finish_reason, terminated=finish_reason is None, failed=False)
+    verdict = seen.verdict(column)
     fit = verdict.status is CallStatus.OK
     return ToolCall(
         id="call",
@@ -143,7 +144,12 @@ def _outcome(call: ToolCall, tool: Tool, chain: tuple[HookBinding, ...]) -> Outc
         return cast("Outcome", done.value)
 
 
-def _tool_of(definition: Mapping[str, object]) -> Tool:
+def tool_from_definition(definition: Mapping[str, object]) -> Tool:
+    """Make a tool that runs nothing of a definition in any provider's form.
+
+    Raises:
+        RegistrationError: It is not the definition of a tool.
+    """
     function = definition.get("function")
     inner = function if isinstance(function, Mapping) else definition
     schema = next((found for key in _SCHEMA_KEYS if isinstance(found := inner.get(key), Mapping)), None)

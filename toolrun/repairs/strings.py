@@ -6,15 +6,17 @@ import json
 import re
 from typing import TYPE_CHECKING, Final
 
+from toolrun._core.json_text import parse_object
 from toolrun._core.lexemes import CURLY_DOUBLE, CURLY_SINGLE, QUOTE_ENTITY, STRINGS, body
 from toolrun._core.records import Edit
-from toolrun._core.repair import Declined
+from toolrun._core.repair import Declined, Reading, Repaired
 from toolrun.repairs._text import is_beyond, repaired, take_apart
 
 if TYPE_CHECKING:
-    from toolrun._core.repair import Repaired, RepairRequest
+    from toolrun._core.repair import RepairRequest
 
 _OTHER_QUOTES: Final = re.compile(f"['{CURLY_DOUBLE}{CURLY_SINGLE}]|{QUOTE_ENTITY}")
+_ESCAPED_START: Final = re.compile(r'(?:[ \t]|\\[nrt])*\{(?:[ \t]|\\[nrt])*\\"')
 _CONTROL: Final = re.compile(r"[\x00-\x1f]")
 _ESCAPE: Final = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
 _UNQUOTED: Final = re.compile(r"""(\\.)|(")""", re.DOTALL)
@@ -25,6 +27,27 @@ _KNOWN: Final = frozenset('"\\/bfnrt')
 # Escapes that another language has: there the character differs, so keeping the backslash is a guess.
 _ELSEWHERE: Final = frozenset("xuUNave0123456789$`\r\n")
 _DRIVE: Final = re.compile(r"(?:^|[\s\"'=(])[A-Za-z]:\\")
+
+
+def escaped_whole(request: RepairRequest) -> Repaired | None:
+    r"""Take the escapes out of arguments that were escaped as if they stood in a string: `{\"city\": \"Oslo\"}`.
+
+    Source: stacks that serialise twice and take off the outer quotation marks.
+
+    Refuses a text in which any quotation mark is not escaped.
+
+    Examples:
+        >>> from toolrun.repairs._examples import ask
+        >>> ask(escaped_whole, r'{\"city\": \"say \\\"hi\\\"\"}')
+        '{"city": "say \\"hi\\""}'
+        >>> ask(escaped_whole, r'{\"city\": "Oslo"}')
+    """
+    text = request.text
+    if is_beyond(request) or not _ESCAPED_START.match(text) or not isinstance(parse_object(f'{{"":"{text}"}}'), dict):
+        return None
+    inner = str(json.loads(f'"{text}"'))
+    reading = Reading(inner, (Edit("escaped_whole", 0, text, inner),))
+    return Repaired(text=reading.text, edits=reading.edits, readings=(reading,))
 
 
 def quotes(request: RepairRequest) -> Repaired | Declined | None:
