@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -200,6 +201,21 @@ async def test_code_of_a_cancelled_call(registry: ToolRegistry) -> None:
 def test_the_chain() -> None:
     """The table of built-in hooks has them all, in the order of asking."""
     assert [words(row[0])[0] for row in table("guides/repair.md", "hook")] == [binding.name for binding in lossless()]
+
+
+def test_the_repair_score() -> None:
+    """The page counts the cases; `tests/repairs/test_cases.py` sees to it that all of them are right."""
+    cases = [json.loads(line) for line in (ROOT / "tests/cases/repair_cases.jsonl").read_text("utf-8").splitlines()]
+    known = sum(case.get("expected") is not None for case in cases if case["category"] != "tool_name")
+    hopeless = sum(case["expected"] is None for case in cases if case["category"] != "tool_name")
+    header = f"| system | version | right of {known} | silent of {known} | run wrongly of {hopeless} | silent in all |"
+    rows = {
+        row[0]: row[2:]
+        for row in table("explanation/repair-compared.md", header.split(" | ", maxsplit=1)[0].strip("| "))
+    }
+
+    assert header in (DOCS / "explanation/repair-compared.md").read_text("utf-8")
+    assert rows["toolrun"] == [str(known), "0", "0", "0"]
 
 
 def test_codes_are_all_there() -> None:

@@ -9,9 +9,10 @@ from collections import Counter
 
 import pytest
 
-from tests.repairs.faults import MENDABLE, Skip, faulty_calls, make_call, trailing_comma
 from toolrun import Grade, Tool, repair_arguments
 from toolrun._core.conservation import same
+
+from .faults import MENDABLE, Skip, faulty_calls, make_call, trailing_comma
 
 NUMBER = int(os.environ.get("TOOLRUN_FAULTS", "600"))
 """How many faults; 20,000 take about five minutes."""

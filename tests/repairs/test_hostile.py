@@ -6,8 +6,9 @@ import time
 
 import pytest
 
-from tests.repairs.hostile import HOSTILE, SCHEMA
 from toolrun import Tool, repair_arguments
+
+from .hostile import HOSTILE, SCHEMA
 
 
 def nothing(**arguments: object) -> None:
