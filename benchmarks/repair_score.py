@@ -14,6 +14,7 @@ import ast
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
@@ -42,7 +43,7 @@ class Score(NamedTuple):
 
 def main() -> None:
     """Print the report."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.repair_score", description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.repair_score", description=(__doc__ or "").split("\n")[0])
     parser.add_argument("cases", nargs="?", type=Path, default=CASES, help="a file like tests/cases/repair_cases.jsonl")
     parser.add_argument("--compare", action="store_true", help="also every other repairer that is installed")
     parser.add_argument("--failures", action="store_true", help="show what did not come out right, for toolrun")
@@ -161,7 +162,7 @@ def _installed() -> Iterator[tuple[str, tuple[str, System]]]:
             imported = import_module(module)
         except ImportError:
             continue
-        yield name, (package, _other(lambda case, call=call, imported=imported: call(imported, case)))
+        yield name, (package, _other(partial(call, imported)))
 
 
 def _schema(case: Case) -> Any:
