@@ -20,7 +20,7 @@ from toolrun import ArgumentIssue, CallStatus, ToolCall, ToolrunError
 NAMES = [
     "ArgumentIssue", "ArgumentsReplaced", "AttemptEnded", "AttemptStarted", "CallCompleted", "CallConflict",
     "CallDelta", "CallError", "CallFinalized", "CallPreview", "CallStarted", "CallStatus", "Cancelled", "CitationAdded", "Deferred", "Denied",
-    "Diagnostic", "DialectError", "Edit", "Event", "Failed", "Fault", "FieldAppended", "FieldChange", "FieldSet", "FinalizerClosed", "FinishPolicy", "Grade",
+    "Diagnostic", "DialectError", "Edit", "Event", "ExecutorError", "Failed", "Fault", "FieldAppended", "FieldChange", "FieldSet", "FinalizerClosed", "FinishPolicy", "Grade",
     "IncompleteCall", "Interrupted", "InvalidArguments", "MalformedArguments", "NoSuchTool", "NotExecuted", "Outcome",
     "PluginError", "Preview", "PreviewList", "PreviewObject", "Refuse", "Refused", "RegistrationError", "Renamed", "RepairAnswered", "RepairBudget",
     "RepairRecord", "RepairRefused", "RepairRequest", "Repaired", "RepairedArguments", "Retry", "RunStream", "Runner", "RunnerClosed",
@@ -37,7 +37,7 @@ SEAMS = [
 PUBLIC = {
     "toolrun": NAMES,
     "toolrun.abc": SEAMS,
-    "toolrun.executors": ["InlineExecutor", "ThreadExecutor"],
+    "toolrun.executors": ["InlineExecutor", "ProcessExecutor", "ThreadExecutor"],
     "toolrun.history": ["HistoryIssue", "check", "trim"],
     "toolrun.repairs": [
         "RepairedArguments",
@@ -200,6 +200,7 @@ ERRORS: dict[str, ToolrunError] = {
         toolrun.StreamInterrupted("the stream broke", turn=None),
         toolrun.TurnPending("c1"),
         toolrun.CallConflict(key="run:turn:0", tool="pay"),
+        toolrun.ExecutorError("the worker process ended"),
         toolrun.CallError("no", call=CALL),
         toolrun.IncompleteCall(call=CALL),
         toolrun.MalformedArguments(call=CALL, issue=ISSUE),

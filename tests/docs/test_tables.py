@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -120,6 +121,8 @@ SOURCES: dict[str, Any] = {
     "held": one(COMPLETE, end="length"),
     "raised": one("{}", name="fail"),
     "unserialisable": one("{}", name="opaque"),
+    "not_dispatched": one("{}", name="local"),
+    "worker_died": one('{"status": 3}', name="_exit"),
     "deadline": one("{}", name="forever"),
 }
 
@@ -139,6 +142,13 @@ def registry() -> ToolRegistry:
     @registry.tool
     def opaque() -> object:
         return object()
+
+    @registry.tool(executor="process")
+    def local() -> None:
+        """Not at the top of a module."""
+
+    exits = {"type": "object", "properties": {"status": {"type": "integer"}}}
+    registry.add(Tool.from_json_schema(name="_exit", input_schema=exits, handler=os._exit, executor="process"))
 
     @registry.tool(timeout=0.02)
     async def forever() -> None:

@@ -66,6 +66,7 @@ TOOL = {
     "destructive": "runtime/test_options.py::test_destructive",
     "repair": "runtime/test_options.py::test_repair_floor",
     "tags": "core/test_registries.py::test_filtered_by_tags",
+    "executor": "runtime/test_process.py::test_a_tool_chooses_its_executor",
     "metadata": "runtime/test_options.py::test_metadata",
     "strict": "core/test_declaration.py::test_lax_tools",
     "open": "core/test_declaration.py::test_open_tools",

@@ -11,6 +11,7 @@ ToolrunError
 ├── StreamInterrupted        the stream raised before its finish; has .turn
 ├── TurnPending              a deferred call has no outcome yet
 ├── CallConflict             one key, two different sets of arguments
+├── ExecutorError            an executor could not run a call, or lost it while it ran
 ├── CallError                one call cannot go on; has .call
 │   ├── IncompleteCall       the model did not finish it
 │   ├── MalformedArguments   not one strict JSON object; has .issue
@@ -97,6 +98,10 @@ class CallConflict(ToolrunError):
         super().__init__(f"{tool!r}: key {key} was used before with other arguments; a key is for one call")
         self.key = key
         self.tool = tool
+
+
+class ExecutorError(ToolrunError):
+    """An executor could not run a call, or lost it while it ran; the outcome's `started` tells which."""
 
 
 class CallError(ToolrunError):

@@ -19,6 +19,8 @@ QUOTED_CHARACTERS: Final = 200
 
 NOT_RUN: Final = "Not run: "
 
+MAY_HAVE_RUN: Final = " It may have had an effect before it failed."
+
 _REASONS: Final = {
     "truncated": "the arguments were cut off before they were complete. Send the whole call again; if it is long, "
     "split the work into smaller calls.",
@@ -87,14 +89,15 @@ def error_text(error: BaseException, *, may_have_run: bool) -> str:
     """Say that a tool failed: its own words for `ToolError` and `TryAgain`, else only the kind of failure."""
     if isinstance(error, ToolError | TryAgain):
         return _own_words(error) or type(error).__name__
-    doubt = " It may have had an effect before it failed." if may_have_run else ""
+    doubt = MAY_HAVE_RUN if may_have_run else ""
     return f"The tool failed with an internal error ({type(error).__name__}).{doubt}"
 
 
-def timeout_text(seconds: float | None, *, may_have_run: bool) -> str:
-    """Say that a tool ran out of time."""
+def timeout_text(seconds: float | None, *, may_have_run: bool, stopped: bool = False) -> str:
+    """Say that a tool ran out of time; what was stopped has no effect any more."""
     limit = f" of {seconds:g} seconds" if seconds is not None else ""
-    doubt = " It may still have an effect." if may_have_run else ""
+    effect = " It was stopped, and may have had an effect before." if stopped else " It may still have an effect."
+    doubt = effect if may_have_run else ""
     return f"The tool did not finish within its time limit{limit}.{doubt}"
 
 

@@ -15,6 +15,7 @@ from toolrun._core import json_schema, schema
 from toolrun._core.calls import DefinitionOrigin, ToolDefinition
 from toolrun._core.docstrings import read_docstring
 from toolrun._core.exceptions import RegistrationError
+from toolrun._core.seams import Executor
 from toolrun._core.signatures import Signature, ToolFunction, handler_signature, innermost, kind_of, own_name
 
 if TYPE_CHECKING:
@@ -39,6 +40,8 @@ class ToolOptions(TypedDict, total=False):
         effect: What running it twice would do: `"once"` (default), `"idempotent"`, `"pure"`.
         destructive: True: only exact or lossless arguments, or a person's hook, ever run it.
         repair: The worst repair that may run it: `"never"`, `"lossless"`, `"schema_unique"` (default), `"lossy"`.
+        executor: Where it runs: `"inline"` (in the event loop), `"thread"`, `"process"`, the name of a plugin, or an
+            `Executor`. None takes the runner's.
         tags: Words to filter tools by.
         metadata: Anything of your own.
         strict: False takes what pydantic's lax mode takes (`"5"` for an int); for tools with Python types.
@@ -51,6 +54,7 @@ class ToolOptions(TypedDict, total=False):
     effect: Effect
     destructive: bool
     repair: RepairFloor
+    executor: Executor | str | None
     tags: Iterable[str]
     metadata: Mapping[str, object]
     strict: bool
@@ -84,6 +88,7 @@ class Tool:
     effect: Effect = "once"
     destructive: bool = False
     repair: RepairFloor = "schema_unique"
+    executor: Executor | str | None = None
     tags: frozenset[str] = frozenset()
     metadata: Mapping[str, object] = field(default_factory=dict)
     strict: bool = True
@@ -100,6 +105,10 @@ class Tool:
             raise RegistrationError(
                 f"tool {self.name!r}: retry runs it again, and effect='once' says that it must not be;"
                 " declare effect='idempotent' or 'pure' if that is so"
+            )
+        if not isinstance(self.executor, Executor | str | None):
+            raise RegistrationError(
+                f"tool {self.name!r}: executor must be a name or an Executor, not {self.executor!r}"
             )
         if isinstance(self.timeout, int | float) and not self.timeout > 0:
             raise RegistrationError(f"tool {self.name!r}: timeout must be more than 0 seconds or None")

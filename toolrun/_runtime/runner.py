@@ -8,6 +8,9 @@ import threading
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Self, get_args
 
+import anyio
+import anyio.to_thread
+
 from toolrun._core.exceptions import RegistrationError, RunnerClosed
 from toolrun._core.policy import FinishPolicy
 from toolrun._core.repair import HookBinding, RepairBudget, bind
@@ -52,7 +55,8 @@ class Runner:
         start: `"end"` runs calls when the stream has ended well; `"eager"` runs each as soon as the wire proves it
             whole (a Responses item that is done, an Anthropic block that another one follows). What was started on
             proof stays, whatever the stream does then. Tools with `eager=True` start so in any case.
-        executor: Runs every call; by default async tools run in the loop and sync ones in worker threads.
+        executor: Runs the calls of every tool that has no executor of its own; by default async tools run in the loop
+            and sync ones in worker threads.
         run_id: Part of every key; by default a new random one.
 
     Raises:
@@ -124,7 +128,7 @@ class Runner:
     @property
     def abandoned(self) -> int:
         """How many worker threads still run for calls that timed out or were cancelled."""
-        return (self._settings.executor or self._settings.thread).abandoned
+        return self._settings.abandoned
 
     async def run(
         self,
@@ -247,6 +251,8 @@ class Runner:
         self._closed = True
         self._portal = None
         self._stack.__exit__(kind, error, traceback)  # leaving with an error cancels what still runs
+        for executor in self._settings.own_processes():
+            executor.close()
 
     async def __aenter__(self) -> Self:
         """Use the event loop that is running."""
@@ -256,8 +262,11 @@ class Runner:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Refuse further runs."""
+        """Refuse further runs, and end the processes that were started for its tools."""
         self._closed = True
+        for executor in self._settings.own_processes():
+            with anyio.CancelScope(shield=True):
+                await anyio.to_thread.run_sync(executor.close)
 
     def _session(
         self, deps: object, wire: str | Wire, turn_id: str | None, emit: Listener | None = None

@@ -275,6 +275,7 @@ class TurnSession:
         return HookAnswer(decision, failure, time.monotonic() - began)
 
     async def _execute(self, validated: ValidatedCall, tool: Tool) -> Outcome:
+        executor = self._settings.executor_for(tool)
         call = validated.call
         key = f"{self._settings.run_id}:{self._turn_id}:{call.position}"
 
@@ -298,7 +299,7 @@ class TurnSession:
             )
             return job
 
-        outcome = await run_attempts(make_job, tool, self._settings.executor_for(tool), self._emit)
+        outcome = await run_attempts(make_job, tool, executor, self._emit)
         return _written_down(outcome, validated)
 
     def _cancelled(self, call: ToolCall) -> Cancelled:

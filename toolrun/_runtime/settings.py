@@ -5,14 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from toolrun._core.exceptions import PluginError
 from toolrun._core.repair import ordered
-from toolrun.executors import InlineExecutor, ThreadExecutor
+from toolrun._core.seams import Executor
+from toolrun._plugins import EXECUTORS, load
+from toolrun.executors import InlineExecutor, ProcessExecutor, ThreadExecutor
 
 if TYPE_CHECKING:
     from toolrun._core.policy import FinishPolicy
     from toolrun._core.registry import ToolRegistry
     from toolrun._core.repair import HookBinding, RepairBudget
-    from toolrun._core.seams import Executor
     from toolrun._core.tools import Tool
 
 OnStreamError: TypeAlias = Literal["raise", "return"]
@@ -35,8 +37,7 @@ class Settings:
     close_stream: bool
     start: Start
     executor: Executor | None
-    inline: Executor = field(default_factory=InlineExecutor)
-    thread: Executor = field(default_factory=ThreadExecutor)
+    named: dict[str, Executor] = field(default_factory=lambda: {"inline": InlineExecutor(), "thread": ThreadExecutor()})
 
     @property
     def chain(self) -> tuple[HookBinding, ...]:
@@ -47,8 +48,33 @@ class Settings:
         """Tell whether any call of a turn may start before the end of its stream."""
         return self.start == "eager" or any(tool.eager for tool in registry)
 
+    @property
+    def abandoned(self) -> int:
+        """How much still runs for calls that were given up, in every executor."""
+        executors = [*self.named.values(), *([self.executor] if self.executor else [])]
+        return sum(executor.abandoned for executor in executors)
+
     def executor_for(self, tool: Tool) -> Executor:
-        """The runner's own executor if it was given one; else the loop for async tools, a thread for sync ones."""
-        if self.executor is not None:
-            return self.executor
-        return self.inline if tool.is_async else self.thread
+        """The tool's own, else the runner's, else the loop for async tools and a thread for sync ones.
+
+        Raises:
+            PluginError: The tool names an executor that is not installed.
+        """
+        chosen = tool.executor or self.executor or ("inline" if tool.is_async else "thread")
+        if not isinstance(chosen, str):
+            return chosen
+        return self.named.get(chosen) or self.named.setdefault(chosen, _make(chosen))
+
+    def own_processes(self) -> list[ProcessExecutor]:
+        """What was started for tools that name it, and ends with the runner."""
+        return [executor for executor in self.named.values() if isinstance(executor, ProcessExecutor)]
+
+
+def _make(name: str) -> Executor:
+    if name == "process":
+        return ProcessExecutor()
+    found = load(EXECUTORS, name)
+    made = found() if callable(found) else found
+    if not isinstance(made, Executor):
+        raise PluginError(f"{name!r} in {EXECUTORS} is {found!r}, which gives no Executor")
+    return made
