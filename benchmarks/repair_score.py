@@ -43,7 +43,9 @@ class Score(NamedTuple):
 
 def main() -> None:
     """Print the report."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.repair_score", description=(__doc__ or "").split("\n")[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.repair_score", description="Score the repair cases by category."
+    )
     parser.add_argument("cases", nargs="?", type=Path, default=CASES, help="a file like tests/cases/repair_cases.jsonl")
     parser.add_argument("--compare", action="store_true", help="also every other repairer that is installed")
     parser.add_argument("--failures", action="store_true", help="show what did not come out right, for toolrun")

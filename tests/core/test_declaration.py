@@ -509,7 +509,7 @@ async def test_tools_that_are_only_declared():
 
     async with Runner(registry) as runner:
         turn = await runner.run(
-            response(("pay", '{"amount": 5}'), ("pay", '{"amount": "many"}'), ("Order", '{"dish": "soup"}'))
+            response(("pay", '{"amount": 5}'), ("pay", '{"amount": "five"}'), ("Order", '{"dish": "soup"}'))
         )
 
     assert [(outcome.status, outcome.code) for outcome in turn.outcomes] == [

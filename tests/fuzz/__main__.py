@@ -1,16 +1,17 @@
-"""`python -m tests.fuzz finalizer [--seconds 60]`: mutate what reaches new code, until something breaks a promise."""
+"""`python -m tests.fuzz TARGET [--seconds 60]`: mutate what reaches new code, until something breaks a promise."""
 
 from __future__ import annotations
 
 import argparse
 import sys
+import tempfile
 from importlib import import_module
 from pathlib import Path
 
 import atheris
 
 HERE = Path(__file__).parent
-TARGETS = ("finalizer",)
+TARGETS = ("finalizer", "repair")
 
 
 def main() -> None:
@@ -23,7 +24,7 @@ def main() -> None:
     with atheris.instrument_imports(include=["toolrun"]):
         target = import_module(f"tests.fuzz.{options.target}")
     finds = HERE / "finds" / options.target
-    corpus = [str(options.corpus)] if options.corpus else []
+    corpus = options.corpus or tempfile.mkdtemp()  # what reaches new code is written to the first directory
     flags = [
         f"-max_total_time={options.seconds}",
         f"-artifact_prefix={finds}/",
@@ -31,7 +32,7 @@ def main() -> None:
         "-len_control=0",
         "-timeout=10",
     ]
-    atheris.Setup([sys.argv[0], *flags, *corpus, str(finds)], target.check)
+    atheris.Setup([sys.argv[0], *flags, str(corpus), str(finds)], target.check)
     atheris.Fuzz()
 
 

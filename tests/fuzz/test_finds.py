@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from .finalizer import check
+from . import finalizer, repair
 
-FINDS = sorted((Path(__file__).parent / "finds" / "finalizer").iterdir())
+TARGETS = {"finalizer": finalizer.check, "repair": repair.check}
+FINDS = sorted(find for target in TARGETS for find in (Path(__file__).parent / "finds" / target).iterdir())
 
 
-@pytest.mark.parametrize("find", FINDS, ids=lambda find: find.name)
-def test_finalizer(find: Path) -> None:
+@pytest.mark.parametrize("find", FINDS, ids=lambda find: f"{find.parent.name}-{find.name}")
+def test_find(find: Path) -> None:
     """Nothing raises, and every promise is kept."""
-    check(find.read_bytes())
+    TARGETS[find.parent.name](find.read_bytes())

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from toolrun._core.conservation import NOISE, THINKING, regions, same
 from toolrun._core.json_text import parse_object
-from toolrun._core.lexemes import CURLY_DOUBLE, CURLY_SINGLE, INVISIBLE
+from toolrun._core.lexemes import CURLY_DOUBLE, CURLY_SINGLE, INVISIBLE, meanings
 from toolrun._core.records import Edit
 from toolrun._core.repair import Declined
 from toolrun.repairs._text import is_beyond, repaired
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 # What is no prose: structure, a member, or something that a member could have been.
 _TEMPLATE: Final = re.compile(r"\[/?[A-Z_]{3,30}\]|<\|[^|<>\n]{0,60}\|>|</?[A-Za-z_][^<>\"'{}\n]{0,100}>")
 _STRUCTURE: Final = re.compile(rf"""[{{}}\[\]]|["'{CURLY_DOUBLE}][ \t\r\n]*:""")
+_BLANK: Final = re.compile(rf"[\s{INVISIBLE}]+")
+_LONGEST_EMPTY: Final = 200
+_FENCE_NAME: Final = re.compile(r"```[\w+-]*")
 _MOST_OBJECTS: Final = 64
 
 # How an object can begin, in whatever notation: `{4}` in a pattern and `{city}` in prose are none.
@@ -36,7 +39,8 @@ def outer_noise(request: RepairRequest) -> Repaired | Declined | None:
     Source: fences and prose of chat models; `<|call|>`, `</invoke>` and `[TOOL_CALLS]` of chat templates;
     snapshots glued together by proxies.
 
-    Refuses two different objects: which one was meant is a guess, and running one loses the other.
+    Refuses two different objects: which one was meant is a guess, and running one loses the other. Refuses an empty
+    object in prose: `{}` in a sentence is no call without arguments.
 
     Examples:
         >>> from toolrun.repairs._examples import ask
@@ -58,12 +62,25 @@ def outer_noise(request: RepairRequest) -> Repaired | Declined | None:
         return kept
     start, end = kept
     before, after = text[begin:start], text[end:]
+    if _is_empty(text[start:end]) and _has_words(f"{before} {after}"):
+        return None  # braces in a sentence are no call without arguments
     if not _is_prose(before, objects, begin, text) or not _is_prose(after, objects, end, text):
         return None
     edits = [
         Edit(NOISE, place, piece, "") for place, piece in ((0, text[:start]), (end, after)) if piece.strip(" \t\r\n")
     ]
     return repaired(text, edits)
+
+
+def _is_empty(region: str) -> bool:
+    """Tell whether braces hold nothing that says anything."""
+    return len(region) <= _LONGEST_EMPTY and not meanings(_TEMPLATE.sub(" ", region))
+
+
+def _has_words(margins: str) -> bool:
+    """Tell whether anything but code fences and template tokens stands there."""
+    bare = _TEMPLATE.sub(" ", _FENCE_NAME.sub(" ", margins)).replace("`", " ")
+    return _BLANK.sub("", bare) != ""
 
 
 def _the_one(text: str, objects: list[tuple[int, int]]) -> tuple[int, int] | Declined | None:
@@ -91,5 +108,5 @@ def _is_prose(piece: str, objects: list[tuple[int, int]], offset: int, text: str
             place = end
     outside.append(text[place : offset + len(piece)])
     joined = _TEMPLATE.sub(" ", " ".join(outside))
-    lead = joined.strip().strip(INVISIBLE)
+    lead = _BLANK.sub(" ", joined).strip()
     return not _STRUCTURE.search(joined) and lead[:1] not in (",", ":") and lead[-1:] != ","
