@@ -20,8 +20,8 @@ from toolrun import ArgumentIssue, CallStatus, ToolCall, ToolrunError
 NAMES = [
     "ArgumentIssue", "ArgumentsReplaced", "AttemptEnded", "AttemptStarted", "CallCompleted", "CallConflict",
     "CallDelta", "CallError", "CallFinalized", "CallPreview", "CallStarted", "CallStatus", "Cancelled", "CitationAdded", "Deferred", "Denied",
-    "Diagnostic", "DialectError", "Edit", "Event", "ExecutorError", "Failed", "Fault", "FieldAppended", "FieldChange", "FieldSet", "FinalizerClosed", "FinishPolicy", "Grade",
-    "IncompleteCall", "Interrupted", "InvalidArguments", "MalformedArguments", "NoSuchTool", "NotExecuted", "Outcome",
+    "Diagnostic", "DialectError", "Edit", "Event", "ExecutorError", "Failed", "Fault", "FieldAppended", "FieldChange", "FieldSet", "File", "FinalizerClosed", "FinishPolicy", "Grade",
+    "Image", "IncompleteCall", "Interrupted", "InvalidArguments", "MalformedArguments", "NoSuchTool", "NotExecuted", "Outcome",
     "PluginError", "Preview", "PreviewList", "PreviewObject", "Refuse", "Refused", "RegistrationError", "Renamed", "RepairAnswered", "RepairBudget",
     "RepairRecord", "RepairRefused", "RepairRequest", "Repaired", "RepairedArguments", "Retry", "RunStream", "Runner", "RunnerClosed",
     "StreamEvent", "StreamFinalizer", "StreamInterrupted", "Succeeded", "TextDelta", "TimedOut", "Tool", "ToolCall",

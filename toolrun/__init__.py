@@ -5,6 +5,7 @@ without a record. Every client call gets exactly one outcome. Every outcome can 
 """
 
 from toolrun._core.calls import CallStatus, ToolCall, ToolDefinition, ValidatedCall
+from toolrun._core.content import File, Image
 from toolrun._core.context import ToolContext
 from toolrun._core.events import (
     ArgumentsReplaced,
@@ -100,9 +101,11 @@ __all__ = [
     "FieldAppended",
     "FieldChange",
     "FieldSet",
+    "File",
     "FinalizerClosed",
     "FinishPolicy",
     "Grade",
+    "Image",
     "IncompleteCall",
     "Interrupted",
     "InvalidArguments",

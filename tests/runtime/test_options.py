@@ -39,6 +39,8 @@ RUNNER = {
     "close_stream": "runtime/test_interrupted_streams.py::test_the_source_is_closed_on_every_way_out",
     "executor": "runtime/test_executors.py::test_what_a_job_says",
     "start": "runtime/test_eager_starts.py::test_a_proven_call_runs_while_the_stream_goes_on",
+    "result_limit": "runtime/test_results.py::test_the_limit_of_results",
+    "result_store": "runtime/test_results.py::test_a_store_keeps_the_whole",
     "run_id": "runtime/test_runner.py::test_deps_reach_tools_only",
 }
 RUN = {
@@ -67,6 +69,7 @@ TOOL = {
     "repair": "runtime/test_options.py::test_repair_floor",
     "tags": "core/test_registries.py::test_filtered_by_tags",
     "executor": "runtime/test_process.py::test_a_tool_chooses_its_executor",
+    "result_limit": "runtime/test_results.py::test_the_limit_of_results",
     "metadata": "runtime/test_options.py::test_metadata",
     "strict": "core/test_declaration.py::test_lax_tools",
     "open": "core/test_declaration.py::test_open_tools",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
     from toolrun._core.calls import ToolCall, ValidatedCall
+    from toolrun._core.content import ContentPart
     from toolrun._core.records import Grade, RepairRecord
 
 OutcomeStatus: TypeAlias = Literal[
@@ -32,7 +33,9 @@ class OutcomeBase:
         value: What the tool returned; None for every other status.
         error: What went wrong, for the developer; None if nothing did.
         code: A short stable word for why (`truncated`, `unknown_tool`, `schema`, `deadline` …).
-        message: What the model is told; `""` for a success, whose value is told instead.
+        message: What the model is told; for a success, its value as text.
+        parts: What the model is shown of a result that has images or files, piece by piece; `message` says the same
+            in text alone.
         repairs: The audit records of every repair hook that answered.
         grade: How the arguments that ran relate to what the model wrote; None if none ran.
         arguments: The arguments that the tool got; None if it was not started.
@@ -49,6 +52,7 @@ class OutcomeBase:
     error: BaseException | None = None
     code: str | None = None
     message: str = ""
+    parts: tuple[ContentPart, ...] = ()
     repairs: tuple[RepairRecord, ...] = ()
     grade: Grade | None = None
     arguments: dict[str, object] | None = None
@@ -60,13 +64,19 @@ class OutcomeBase:
 OutcomeT = TypeVar("OutcomeT", bound=OutcomeBase)
 
 
-def completed(outcome: OutcomeT, validated: ValidatedCall, message: str | None = None) -> OutcomeT:
+def completed(
+    outcome: OutcomeT,
+    validated: ValidatedCall,
+    message: str | None = None,
+    parts: tuple[ContentPart, ...] | None = None,
+) -> OutcomeT:
     """An outcome that an executor gave, with what the flow knows of the call: tool, arguments, grade and repairs.
 
     Args:
         outcome: As given; returned as it is if there is nothing to add.
         validated: The call that was run.
         message: What the model is told; None leaves it as it is.
+        parts: What it is shown, piece by piece; None leaves it as it is.
     """
     if message is None:
         if outcome.arguments is validated.arguments and outcome.tool == validated.tool:
@@ -80,6 +90,7 @@ def completed(outcome: OutcomeT, validated: ValidatedCall, message: str | None =
         error=outcome.error,
         code=outcome.code,
         message=message,
+        parts=outcome.parts if parts is None else parts,
         repairs=validated.repairs,
         grade=validated.grade,
         arguments=validated.arguments,

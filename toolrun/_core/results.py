@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING, Final
 
 from pydantic_core import PydanticSerializationError, to_json, to_jsonable_python
 
+from toolrun._core.content import File, Image, content_of, describe
 from toolrun._core.exceptions import ToolError, TryAgain
 from toolrun._core.json_text import encodable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from toolrun._core.content import ContentPart
     from toolrun._core.records import ArgumentIssue
 
 QUOTED_CHARACTERS: Final = 200
@@ -120,6 +122,42 @@ def value_text(value: object) -> str:
         return _to_json(encodable(plain))
     except (PydanticSerializationError, ValueError, RecursionError, TypeError) as error:
         raise ValueError(f"a {type(value).__name__} cannot be written as JSON: {error}") from error
+
+
+def value_parts(value: object) -> tuple[ContentPart, ...]:
+    """Write down a result that is an image or a file, or a list with one, piece by piece; `()` for any other.
+
+    Bytes are what their first bytes say; those of no known kind are written as text, in base64.
+
+    Raises:
+        ValueError: A piece cannot be written as JSON.
+    """
+    shown = content_of(value) if isinstance(value, bytes) else value
+    if isinstance(shown, Image | File):
+        return (shown,)
+    if isinstance(shown, list | tuple) and any(isinstance(item, Image | File) for item in shown):
+        return tuple(item if isinstance(item, Image | File) else value_text(item) for item in shown)
+    return ()
+
+
+def parts_text(parts: Sequence[ContentPart]) -> str:
+    """Say the same in text alone."""
+    return "\n".join(part if isinstance(part, str) else describe(part) for part in parts)
+
+
+def cut(text: str, limit: int, reference: str | None = None) -> str:
+    """Keep the head and the tail of a text that is longer than so many characters, and say what is missing.
+
+    What is left is plain text, also of a JSON text; with the notice it is as long as the limit, unless that is too
+    short for the notice itself.
+    """
+    if len(text) <= limit:
+        return text
+    whole = f" The whole is kept: {reference}" if reference else ""
+    notice = f"\n[… cut: the result has {len(text):,} characters, and at most {limit:,} are shown.{whole} …]\n"
+    room = max(limit - len(notice), 0)
+    tail = room // 2
+    return f"{text[: room - tail]}{notice}{text[len(text) - tail :]}"
 
 
 def _to_json(value: object) -> str:

@@ -10,6 +10,7 @@ from toolrun._core.repair import digest
 
 if TYPE_CHECKING:
     from toolrun._core.calls import CallKind, Effect, ToolCall
+    from toolrun._core.content import ContentPart
     from toolrun._core.events import TextKind
     from toolrun._core.outcomes import Outcome
     from toolrun._core.records import JsonObject
@@ -67,11 +68,15 @@ class Sink(Protocol):
 
 
 class ToolResult(NamedTuple):
-    """What one client call is answered with: a text for the model, and whether it is an error."""
+    """What one client call is answered with: a text for the model, and whether it is an error.
+
+    A result with images or files has `parts`, too; `text` describes them, for wires without blocks for them.
+    """
 
     call: ToolCall
     text: str
     is_error: bool
+    parts: tuple[ContentPart, ...] = ()
 
 
 class Wire(Protocol):

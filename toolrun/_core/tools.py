@@ -26,9 +26,11 @@ if TYPE_CHECKING:
     from toolrun._core.retry import Retry
 
 Timeout: TypeAlias = float | Literal["default"] | None
+ResultLimit: TypeAlias = int | Literal["default"] | None
 
 _EFFECTS: Final = ("once", "idempotent", "pure")
 _FLOORS: Final = ("never", "lossless", "schema_unique", "lossy")
+_LEAST_RESULT_LIMIT: Final = 200  # room for the notice that something is missing, and for something else
 
 
 class ToolOptions(TypedDict, total=False):
@@ -43,6 +45,7 @@ class ToolOptions(TypedDict, total=False):
         executor: Where it runs: `"inline"` (in the event loop), `"thread"`, `"process"`, the name of a plugin, or an
             `Executor`. None takes the runner's.
         tags: Words to filter tools by.
+        result_limit: Characters of its results that the model is told. `"default"` takes the runner's; None is no limit.
         metadata: Anything of your own.
         strict: False takes what pydantic's lax mode takes (`"5"` for an int); for tools with Python types.
         open: True admits keys that the schema does not have. They reach `**kwargs`, or nothing.
@@ -56,6 +59,7 @@ class ToolOptions(TypedDict, total=False):
     repair: RepairFloor
     executor: Executor | str | None
     tags: Iterable[str]
+    result_limit: ResultLimit
     metadata: Mapping[str, object]
     strict: bool
     open: bool
@@ -90,6 +94,7 @@ class Tool:
     repair: RepairFloor = "schema_unique"
     executor: Executor | str | None = None
     tags: frozenset[str] = frozenset()
+    result_limit: ResultLimit = "default"
     metadata: Mapping[str, object] = field(default_factory=dict)
     strict: bool = True
     open: bool = False
@@ -110,6 +115,8 @@ class Tool:
             raise RegistrationError(
                 f"tool {self.name!r}: executor must be a name or an Executor, not {self.executor!r}"
             )
+        if self.result_limit != "default":
+            check_result_limit(f"tool {self.name!r}", self.result_limit)
         if isinstance(self.timeout, int | float) and not self.timeout > 0:
             raise RegistrationError(f"tool {self.name!r}: timeout must be more than 0 seconds or None")
 
@@ -349,6 +356,17 @@ class Tool:
             input_schema=tool.definition.input_schema,
         )
         return replace(tool, definition=replace(tool.definition, origin=origin))
+
+
+def check_result_limit(owner: str, limit: int | None) -> None:
+    """Refuse a limit that leaves no room.
+
+    Raises:
+        RegistrationError: It is no number, or too small.
+    """
+    told: object = limit
+    if told is not None and not (isinstance(told, int) and told >= _LEAST_RESULT_LIMIT):
+        raise RegistrationError(f"{owner}: result_limit must be at least {_LEAST_RESULT_LIMIT} characters or None")
 
 
 def _last_item(function: Callable[..., Iterator[object]], /, *args: object, **kwargs: object) -> object:

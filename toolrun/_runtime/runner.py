@@ -14,6 +14,7 @@ import anyio.to_thread
 from toolrun._core.exceptions import RegistrationError, RunnerClosed
 from toolrun._core.policy import FinishPolicy
 from toolrun._core.repair import HookBinding, RepairBudget, bind
+from toolrun._core.tools import check_result_limit
 from toolrun._runtime.events import RunStream
 from toolrun._runtime.session import TurnSession
 from toolrun._runtime.settings import OnStreamError, Settings, Start
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from toolrun._core.seams import Executor, Wire
     from toolrun._runtime.attempt import Listener
     from toolrun._runtime.turn import Turn
+    from toolrun._runtime.writing import ResultStore
     from toolrun._stream import EndOfStream
 
 
@@ -57,6 +59,10 @@ class Runner:
             proof stays, whatever the stream does then. Tools with `eager=True` start so in any case.
         executor: Runs the calls of every tool that has no executor of its own; by default async tools run in the loop
             and sync ones in worker threads.
+        result_limit: Characters of a result that the model is told: of a longer one, its head and its tail. None for no
+            limit.
+        result_store: Called with the outcome and the whole text of a result that is longer; what it returns, such as
+            a path, is told to the model as where the whole is. Sync or async.
         run_id: Part of every key; by default a new random one.
 
     Raises:
@@ -76,7 +82,7 @@ class Runner:
         ('succeeded', 3)
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # each option is one of its own
         self,
         registry: ToolRegistry,
         *,
@@ -89,11 +95,14 @@ class Runner:
         close_stream: bool = True,
         start: Start = "end",
         executor: Executor | None = None,
+        result_limit: int | None = 100_000,
+        result_store: ResultStore | None = None,
         run_id: str | None = None,
     ) -> None:
         """See the class."""
         if max_concurrency < 1 or (timeout is not None and not timeout > 0):
             raise RegistrationError("Runner needs max_concurrency >= 1 and a timeout > 0 or None")
+        check_result_limit("Runner", result_limit)
         if on_stream_error not in get_args(OnStreamError):
             raise RegistrationError(
                 f"on_stream_error must be one of {get_args(OnStreamError)}, not {on_stream_error!r}"
@@ -115,6 +124,8 @@ class Runner:
             close_stream=close_stream,
             start=start,
             executor=executor,
+            result_limit=result_limit,
+            result_store=result_store,
         )
         self._stack = ExitStack()
         self._portal: BlockingPortal | None = None

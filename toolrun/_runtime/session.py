@@ -16,7 +16,7 @@ from toolrun._core.context import ToolContext
 from toolrun._core.events import CallCompleted, CallFinalized, Diagnostic, RepairAnswered
 from toolrun._core.exceptions import StreamInterrupted
 from toolrun._core.flow import AskRepair, Execute, HookAnswer, Note, call_flow, reread
-from toolrun._core.outcomes import Cancelled, Failed, Succeeded, completed
+from toolrun._core.outcomes import Cancelled, Failed
 from toolrun._core.response import CALL, Part, Response
 from toolrun._core.seams import Invocation, Job
 from toolrun._runtime.attempt import run_attempts
@@ -24,6 +24,7 @@ from toolrun._runtime.early import EarlyStarts
 from toolrun._runtime.pool import run_pool
 from toolrun._runtime.reading import read
 from toolrun._runtime.turn import Turn
+from toolrun._runtime.writing import written_down
 from toolrun._stream import StreamFinalizer, kind_of
 from toolrun.executors._attempt import ending, propagate
 from toolrun.wires import get_wire
@@ -300,7 +301,8 @@ class TurnSession:
             return job
 
         outcome = await run_attempts(make_job, tool, executor, self._emit)
-        return _written_down(outcome, validated)
+        limit = self._settings.result_limit if tool.result_limit == "default" else tool.result_limit
+        return await written_down(outcome, validated, limit=limit, store=self._settings.result_store)
 
     def _cancelled(self, call: ToolCall) -> Cancelled:
         job = self._started.get(call.position)
@@ -343,22 +345,3 @@ async def _call_hook(binding: HookBinding, request: RepairRequest) -> Any:
 
 def _is_async(hook: object) -> bool:
     return inspect.iscoroutinefunction(hook) or inspect.iscoroutinefunction(getattr(hook, "__call__", None))  # noqa: B004
-
-
-def _written_down(outcome: Outcome, validated: ValidatedCall) -> Outcome:
-    """Write a result as the text that the model gets; one that cannot be written is a failure that ran."""
-    if not isinstance(outcome, Succeeded):
-        return outcome
-    try:
-        return completed(outcome, validated, results.value_text(outcome.value))
-    except ValueError as error:
-        return Failed(
-            call=outcome.call,
-            value=outcome.value,
-            error=error,
-            code="unserialisable",
-            message="The tool ran, but its result cannot be written down as JSON.",
-            attempts=outcome.attempts,
-            started=True,
-            key=outcome.key,
-        )

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from toolrun._core.registry import ToolRegistry
     from toolrun._core.repair import HookBinding, RepairBudget
     from toolrun._core.tools import Tool
+    from toolrun._runtime.writing import ResultStore
 
 OnStreamError: TypeAlias = Literal["raise", "return"]
 
@@ -37,6 +38,8 @@ class Settings:
     close_stream: bool
     start: Start
     executor: Executor | None
+    result_limit: int | None = None
+    result_store: ResultStore | None = None
     named: dict[str, Executor] = field(default_factory=lambda: {"inline": InlineExecutor(), "thread": ThreadExecutor()})
 
     @property

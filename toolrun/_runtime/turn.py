@@ -101,7 +101,7 @@ class Turn:
     def _result_messages(self, wire: Wire) -> list[JsonObject]:
         return wire.result_messages(
             [
-                ToolResult(_as_run(outcome), outcome.message, not isinstance(outcome, Succeeded))
+                ToolResult(_as_run(outcome), outcome.message, not isinstance(outcome, Succeeded), outcome.parts)
                 for outcome in self.outcomes
             ]
         )
