@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+from mimetypes import guess_extension
 from typing import TYPE_CHECKING, Final, cast
 
 from toolrun._core.calls import CallStatus
+from toolrun._core.content import Image
+from toolrun.wires._content import content_blocks, url_of
 from toolrun.wires._history import history_arguments, history_name, history_text
 from toolrun.wires._reading import as_text, fields, items
 from toolrun.wires._responses_items import as_id
@@ -14,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from toolrun._core.calls import ToolCall
+    from toolrun._core.content import File
     from toolrun._core.records import JsonObject
     from toolrun._core.response import Part, Response
     from toolrun._core.seams import ToolResult
@@ -158,6 +162,24 @@ def _text_result(result: ToolResult) -> JsonObject:
     return {"output": result.text}
 
 
+def _output(result: ToolResult) -> JsonObject:
+    """Text, or a list of content items where there is more than text."""
+    return {"output": content_blocks(result, _input_text, _input_block) if result.parts else result.text}
+
+
+def _input_text(text: str) -> JsonObject:
+    return {"type": "input_text", "text": text}
+
+
+def _input_block(part: Image | File) -> JsonObject:
+    if isinstance(part, Image):
+        return {"type": "input_image", "image_url": url_of(part)}
+    if part.url:
+        return {"type": "input_file", "file_url": part.url}
+    name = part.name or f"file{guess_extension(part.media_type) or ''}"
+    return {"type": "input_file", "filename": name, "file_data": url_of(part)}
+
+
 def _found_tools(result: ToolResult) -> JsonObject:
     """The tools that a search found: a list, or an object with `tools`; the item has no room for anything else."""
     told = _decoded(result.text)
@@ -183,10 +205,12 @@ def _patch_result(result: ToolResult) -> JsonObject:
 
 
 def _screenshot(result: ToolResult) -> JsonObject:
-    """A screenshot: its URL, or the item's `output` object as JSON. There is no form for words."""
+    """A screenshot: an image, its URL, or the item's `output` object as JSON. There is no form for words."""
     told = _decoded(result.text)
     if result.is_error:
         return {"output": {"type": "computer_screenshot"}, "status": "incomplete"}
+    if image := next((part for part in result.parts if isinstance(part, Image)), None):
+        return {"output": {"type": "computer_screenshot", "image_url": url_of(image)}}
     if isinstance(told, dict):
         return {"output": told}
     return {"output": {"type": "computer_screenshot", "image_url": result.text}}
@@ -201,6 +225,8 @@ def _decoded(text: str) -> object:
 
 _CHUNK: Final = frozenset(("stdout", "stderr", "outcome"))
 _RESULTS: Final[dict[str, Callable[[ToolResult], JsonObject]]] = {
+    "function_call": _output,
+    "custom_tool_call": _output,
     "tool_search_call": _found_tools,
     "shell_call": _shell_result,
     "apply_patch_call": _patch_result,
