@@ -9,6 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from toolrun._core.policy import says_whole
+from toolrun._core.content import Image
+from toolrun.wires._content import base64_of, content_blocks
 from toolrun.wires._history import history_arguments, history_name
 from toolrun.wires._reading import as_index, as_name, as_text, error_message, fields, items, plain, plain_object
 
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from toolrun._core.calls import ToolCall
+    from toolrun._core.content import File
     from toolrun._core.events import TextKind
     from toolrun._core.records import JsonObject
     from toolrun._core.response import Response
@@ -32,6 +35,10 @@ _TEXT_DELTAS: Final[dict[str, tuple[str, TextKind | None]]] = {
     "signature_delta": ("signature", None),
 }
 _GROWING: Final[dict[str, TextKind | None]] = {"text": "text", "thinking": "reasoning", "signature": None}
+
+
+_IMAGES: Final = frozenset(("image/png", "image/jpeg", "image/gif", "image/webp"))
+_PDF: Final = "application/pdf"
 
 
 class AnthropicMessages:
@@ -85,7 +92,7 @@ class AnthropicMessages:
             {
                 "type": "tool_result",
                 "tool_use_id": result.call.id,
-                "content": result.text,
+                "content": content_blocks(result, _text_block, _media_block) if result.parts else result.text,
                 **({"is_error": True} if result.is_error else {}),
             }
             for result in results
@@ -107,6 +114,27 @@ def _is_accepted(block: JsonObject) -> bool:
     if block["type"] == "text":
         return bool(str(block.get("text", "")).strip())
     return block["type"] != "thinking" or block.get("signature") != ""
+
+
+def _text_block(text: str) -> JsonObject:
+    return {"type": "text", "text": text}
+
+
+def _media_block(part: Image | File) -> JsonObject | None:
+    """An image, a PDF or a plain text, as data or by its URL; the API takes no other documents."""
+    is_image = isinstance(part, Image)
+    kind = "image" if is_image else "document"
+    title = {"title": part.name} if not isinstance(part, Image) and part.name else {}
+    if part.url:
+        fits = is_image or part.media_type in ("", _PDF)
+        return {"type": kind, "source": {"type": "url", "url": part.url}, **title} if fits else None
+    if part.media_type == "text/plain" and not is_image:
+        source = {"type": "text", "media_type": part.media_type, "data": part.data.decode(errors="replace")}
+    elif part.media_type in _IMAGES if is_image else part.media_type == _PDF:
+        source = {"type": "base64", "media_type": part.media_type, "data": base64_of(part)}
+    else:
+        return None
+    return {"type": kind, "source": source, **title}
 
 
 def _history_call(call: ToolCall) -> JsonObject:
