@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, cast
 
 from toolrun._core.policy import REASONS, Evidence, normalise
+from toolrun.wires._content import base64_of, beside
 from toolrun.wires._history import history_arguments, history_name
 from toolrun.wires._json_names import json_fields, json_or_text, json_value
 from toolrun.wires._json_pieces import JsonPieces
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
     from toolrun._core.calls import ToolCall
+    from toolrun._core.content import File, Image
     from toolrun._core.events import TextKind
     from toolrun._core.records import JsonObject
     from toolrun._core.response import Response
@@ -36,6 +38,7 @@ _EVENT_KEYS: Final = frozenset(
 )  # fmt: skip
 _CALL_KEYS: Final = frozenset(("id", "name", "args", "partialArgs", "willContinue"))
 _CITED: Final = ("groundingMetadata", "citationMetadata")
+_MEDIA: Final = frozenset(("image/png", "image/jpeg", "image/webp", "application/pdf", "text/plain"))
 _NO_IDS: Final = frozenset(("null", "None"))
 _EXACT_IN_DOUBLES: Final = 2**53
 _BITS_OF_DOUBLES: Final = 1024
@@ -83,13 +86,23 @@ class Gemini:
         for result in results:
             told: JsonObject = {"id": result.call.id} if with_ids else {}
             told["name"] = _history_name(result.call)
-            told["response"] = {"error" if result.is_error else "result": result.text}
+            text, media = beside(result, _media_part)
+            told["response"] = {"error" if result.is_error else "result": text}
+            if media:
+                told["parts"] = media
             parts.append({"functionResponse": told})
         return [{"role": "user", "parts": parts}]
 
     def continues(self, finish_reason: str | None) -> bool:  # noqa: ARG002  # the seam's signature
         """This protocol has no paused turns."""
         return False
+
+
+def _media_part(part: Image | File) -> JsonObject | None:
+    """What a function response may have beside its text, as data; URLs are not for every API of these models."""
+    if not part.data or part.media_type not in _MEDIA:
+        return None
+    return {"inlineData": {"mimeType": part.media_type, "data": base64_of(part)}}
 
 
 def _with_ids(calls: Sequence[ToolCall]) -> bool:
