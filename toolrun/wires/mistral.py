@@ -13,6 +13,8 @@ from collections.abc import Mapping
 from operator import is_
 from typing import TYPE_CHECKING, Any, Final
 
+from toolrun._core.content import Image
+from toolrun.wires._content import content_blocks, url_of
 from toolrun.wires._history import history_name
 from toolrun.wires._reading import as_index, as_text, error_message, fields, items, plain
 from toolrun.wires.openai_chat import OpenAIChat
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from toolrun._core.calls import ToolCall
+    from toolrun._core.content import File
     from toolrun._core.events import TextKind
     from toolrun._core.records import JsonObject
     from toolrun._core.response import Part, Response
@@ -92,7 +95,7 @@ class Mistral:
                 "role": "tool",
                 "tool_call_id": result.call.id,
                 "name": history_name(result.call),
-                "content": result.text,
+                "content": content_blocks(result, _text_chunk, _media_chunk) if result.parts else result.text,
             }
             for result in results
         ]
@@ -100,6 +103,19 @@ class Mistral:
     def continues(self, finish_reason: str | None) -> bool:  # noqa: ARG002  # the seam's signature
         """This protocol has no paused turns."""
         return False
+
+
+def _text_chunk(text: str) -> JsonObject:
+    return {"type": "text", "text": text}
+
+
+def _media_chunk(part: Image | File) -> JsonObject | None:
+    if isinstance(part, Image):
+        return {"type": "image_url", "image_url": url_of(part)}
+    if part.url or part.media_type == "application/pdf":
+        named = {"document_name": part.name} if part.name else {}
+        return {"type": "document_url", "document_url": url_of(part), **named}
+    return None
 
 
 def _is_padding(value: object) -> bool:
