@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from toolrun._core.content import Image
+from toolrun.wires._content import base64_of, beside
 from toolrun.wires._history import history_arguments, history_name
 from toolrun.wires._reading import as_name, as_text, error_message, fields, items, plain
 
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from toolrun._core.calls import ToolCall
+    from toolrun._core.content import File
     from toolrun._core.events import TextKind
     from toolrun._core.records import JsonObject
     from toolrun._core.response import Response
@@ -56,19 +59,26 @@ class Ollama:
 
     def result_messages(self, results: Sequence[ToolResult]) -> list[JsonObject]:
         """One `tool` message a call, in call order; an id goes back only if the provider gave one."""
-        return [
-            {
-                "role": "tool",
-                "tool_name": history_name(result.call),
-                **({} if result.call.synthetic_id else {"tool_call_id": result.call.id}),
-                "content": result.text,
-            }
-            for result in results
-        ]
+        return [_result_message(result) for result in results]
 
     def continues(self, finish_reason: str | None) -> bool:  # noqa: ARG002  # the seam's signature
         """This protocol has no paused turns."""
         return False
+
+
+def _result_message(result: ToolResult) -> JsonObject:
+    text, images = beside(result, _image)
+    return {
+        "role": "tool",
+        "tool_name": history_name(result.call),
+        **({} if result.call.synthetic_id else {"tool_call_id": result.call.id}),
+        "content": text,
+        **({"images": [image["data"] for image in images]} if images else {}),
+    }
+
+
+def _image(part: Image | File) -> JsonObject | None:
+    return {"data": base64_of(part)} if isinstance(part, Image) and part.data else None
 
 
 def _history_call(call: ToolCall) -> JsonObject:
