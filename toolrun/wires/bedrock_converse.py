@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
-from toolrun.wires._bedrock import is_exception, join_blobs, report_exception
+from toolrun.wires._bedrock import is_exception, join_blobs, media_block, report_exception
+from toolrun.wires._content import content_blocks
 from toolrun.wires._history import history_arguments, history_name
 from toolrun.wires._reading import as_index, as_name, as_text, error_message, fields, items, plain, plain_object
 
@@ -78,14 +79,17 @@ class BedrockConverse:
         return [{"role": "assistant", "content": content}] if content else []
 
     def result_messages(self, results: Sequence[ToolResult]) -> list[JsonObject]:
-        """One user message with every result, in call order; the API refuses blank texts."""
+        """One user message with every result, in call order; the API refuses blank texts.
+
+        Images and files are bytes, as boto3 takes them.
+        """
         if not results:
             return []
         blocks = [
             {
                 _RESULT: {
                     "toolUseId": result.call.id,
-                    "content": [{_TEXT: result.text if result.text.strip() else _BLANK_RESULT}],
+                    "content": content_blocks(result, _text_block, media_block),
                     **({"status": "error"} if result.is_error else {}),
                 }
             }
@@ -96,6 +100,10 @@ class BedrockConverse:
     def continues(self, finish_reason: str | None) -> bool:  # noqa: ARG002  # the seam's signature
         """This protocol has no paused turns."""
         return False
+
+
+def _text_block(text: str) -> JsonObject:
+    return {_TEXT: text if text.strip() else _BLANK_RESULT}
 
 
 def _history_call(call: ToolCall) -> JsonObject:

@@ -7,9 +7,9 @@ keep it. Inside are events of `anthropic-messages`, or of Nova, which have the s
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
-from toolrun.wires._bedrock import blob, report_exception
+from toolrun.wires._bedrock import blob, report_exception, without_bytes
 from toolrun.wires._reading import fields
 from toolrun.wires.anthropic_messages import AnthropicMessages
 from toolrun.wires.bedrock_converse import CALL, BedrockConverse
@@ -55,7 +55,8 @@ class BedrockInvoke:
 
     def result_messages(self, results: Sequence[ToolResult]) -> list[JsonObject]:
         """One user message with every result, in the form of the protocol that was inside."""
-        return _made_for([result.call for result in results]).result_messages(results)
+        messages = _made_for([result.call for result in results]).result_messages(results)
+        return cast("list[JsonObject]", without_bytes(messages))
 
     def continues(self, finish_reason: str | None) -> bool:
         """A paused turn of Anthropic's goes on when it is sent back as it is."""
