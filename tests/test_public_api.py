@@ -66,6 +66,8 @@ PUBLIC = {
         "wide_punctuation",
         "xml_parameters",
     ],
+    "toolrun.executors.limits": ["CircuitBreaker", "RateLimited"],
+    "toolrun.repairs": ["lossless", "outer_noise", "trailing_comma"],
     "toolrun.wires": [
         "WIRES",
         "AnthropicMessages",

@@ -36,6 +36,7 @@ from toolrun._core.routing import MAX_CALLS
 from toolrun._core.tools import Tool, ToolOptions
 from toolrun.abc import Job, Sink
 from toolrun.repairs import lossless
+from toolrun.executors.limits import CircuitBreaker, RateLimited
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -226,11 +227,22 @@ def test_the_repair_score() -> None:
 
     assert header in (DOCS / "explanation/repair-compared.md").read_text("utf-8")
     assert rows["toolrun"] == [str(known), "0", "0", "0"]
+LIMITS = {"rate_limited": RateLimited("1/hour", max_wait=0), "circuit_open": CircuitBreaker(failures=1)}
+
+
+@pytest.mark.parametrize("code", LIMITS)
+async def test_codes_of_limits(code: str, registry: ToolRegistry) -> None:
+    """The second call is one too many, or comes after a failure."""
+    async with Runner(registry, executor=LIMITS[code]) as runner:
+        await runner.run(one("{}", name="fail"))
+        turn = await runner.run(one("{}", name="fail"))
+
+    check(turn.outcomes[0], CODES[code])
 
 
 def test_codes_are_all_there() -> None:
     """No row is left without a call that produces it."""
-    assert set(CODES) == {*SOURCES, "cancelled"}
+    assert set(CODES) == {*SOURCES, *LIMITS, "cancelled"}
 
 
 def test_outcomes() -> None:
