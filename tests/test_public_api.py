@@ -67,7 +67,6 @@ PUBLIC = {
         "xml_parameters",
     ],
     "toolrun.executors.limits": ["CircuitBreaker", "RateLimited"],
-    "toolrun.repairs": ["lossless", "outer_noise", "trailing_comma"],
     "toolrun.wires": [
         "WIRES",
         "AnthropicMessages",

@@ -35,8 +35,8 @@ from toolrun._core.results import QUOTED_CHARACTERS
 from toolrun._core.routing import MAX_CALLS
 from toolrun._core.tools import Tool, ToolOptions
 from toolrun.abc import Job, Sink
-from toolrun.repairs import lossless
 from toolrun.executors.limits import CircuitBreaker, RateLimited
+from toolrun.repairs import lossless
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"

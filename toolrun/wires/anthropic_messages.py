@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from toolrun._core.policy import says_whole
 from toolrun._core.content import Image
+from toolrun._core.policy import says_whole
 from toolrun.wires._content import base64_of, content_blocks
 from toolrun.wires._history import history_arguments, history_name
 from toolrun.wires._reading import as_index, as_name, as_text, error_message, fields, items, plain, plain_object
