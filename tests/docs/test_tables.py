@@ -227,6 +227,8 @@ def test_the_repair_score() -> None:
 
     assert header in (DOCS / "explanation/repair-compared.md").read_text("utf-8")
     assert rows["toolrun"] == [str(known), "0", "0", "0"]
+
+
 LIMITS = {"rate_limited": RateLimited("1/hour", max_wait=0), "circuit_open": CircuitBreaker(failures=1)}
 
 
