@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
 from toolrun._core.repair import digest
 
@@ -173,7 +173,7 @@ class Executor(ABC):
     each submission is one attempt, and the runner decides on the next.
     """
 
-    durable: ClassVar[bool] = False
+    durable: bool = False
 
     @abstractmethod
     async def execute(self, job: Job) -> Outcome:

@@ -45,7 +45,7 @@ class _Around(Executor):
         self._inline = InlineExecutor()
         self._thread = ThreadExecutor()
         if executor is not None:
-            self.durable = executor.durable  # type: ignore[misc]  # a class says it of itself, and this one of another
+            self.durable: bool = executor.durable
 
     @property
     def abandoned(self) -> int:
