@@ -18,20 +18,21 @@ import toolrun.history
 from toolrun import ArgumentIssue, CallStatus, ToolCall, ToolrunError
 
 NAMES = [
+    "ApprovalAnswered", "ApprovalError", "ApprovalExpired", "ApprovalRequest", "ApprovalRequested", "Approve",
     "ArgumentIssue", "ArgumentsReplaced", "AttemptEnded", "AttemptStarted", "CallCompleted", "CallConflict",
-    "CallDelta", "CallError", "CallFinalized", "CallPreview", "CallStarted", "CallStatus", "Cancelled", "CitationAdded", "Deferred", "Denied",
-    "Diagnostic", "DialectError", "Edit", "Event", "ExecutorError", "Failed", "Fault", "FieldAppended", "FieldChange", "FieldSet", "File", "FinalizerClosed", "FinishPolicy", "Grade",
-    "Image", "IncompleteCall", "Interrupted", "InvalidArguments", "MalformedArguments", "NoSuchTool", "NotExecuted", "Outcome",
-    "PluginError", "Preview", "PreviewList", "PreviewObject", "Refuse", "Refused", "RegistrationError", "Renamed", "RepairAnswered", "RepairBudget",
-    "RepairRecord", "RepairRefused", "RepairRequest", "Repaired", "RepairedArguments", "Retry", "RunStream", "Runner", "RunnerClosed",
-    "StreamEvent", "StreamFinalizer", "StreamInterrupted", "Succeeded", "TextDelta", "TimedOut", "Tool", "ToolCall",
-    "ToolContext", "ToolDefinition", "ToolError", "ToolRegistry", "ToolrunError", "TryAgain", "Turn", "TurnPending",
+    "CallDelta", "CallError", "CallFinalized", "CallPreview", "CallRepeated", "CallStarted", "CallStatus", "Cancelled", "CitationAdded", "Defer", "Deferred", "Denied",
+    "Deny", "Diagnostic", "DialectError", "Edit", "Event", "ExecutorError", "Failed", "Fault", "FieldAppended", "FieldChange", "FieldSet", "File", "FinalizerClosed", "FinishPolicy", "Grade",
+    "Image", "IncompleteCall", "Interrupted", "InvalidArguments", "InvalidToken", "Limits", "MalformedArguments", "NoSuchTool", "NotExecuted", "Outcome",
+    "PluginError", "Preview", "PreviewList", "PreviewObject", "ProgressReported", "Refuse", "Refused", "RegistrationError", "Renamed", "RepairAnswered", "RepairBudget",
+    "RepairRecord", "RepairRefused", "RepairRequest", "Repaired", "RepairedArguments", "Result", "Retry", "RunStream", "Runner", "RunnerClosed",
+    "StreamEvent", "StreamFinalizer", "StreamInterrupted", "Succeeded", "TextDelta", "TimedOut", "TooManyInvalidTurns", "Tool", "ToolCall",
+    "ToolContext", "ToolDefinition", "ToolError", "ToolRegistry", "ToolrunError", "TryAgain", "Turn", "TurnInvalid", "TurnPending",
     "UnknownWire", "UsageReported", "ValidatedCall", "afinalize", "finalize", "repair_arguments", "tool",
 ]  # fmt: skip
 
 SEAMS = [
-    "Decode", "Executor", "Fault", "HookBinding", "Invocation", "Job", "Outcome", "Part", "Reading", "Refuse",
-    "Renamed", "RepairHook", "RepairRequest", "Repaired", "Response", "Sink", "ToolResult", "Wire",
+    "ApprovalDecision", "ApprovalRequest", "Approve", "Approver", "Decode", "Defer", "Deny", "Executor", "Fault", "HookBinding", "Invocation", "Job", "Outcome", "Part", "Reading", "Refuse", "Renamed",
+    "RepairHook", "RepairRequest", "Repaired", "Response", "Sink", "ToolResult", "Wire",
 ]  # fmt: skip
 
 PUBLIC = {
@@ -133,12 +134,15 @@ def test_methods_are_documented(name: str) -> None:
 
 # -- values -----------------------------------------------------------------------------------
 
-POSITIONAL = {
+EVENTS = {
     # Events are made in great numbers, and read by name.
-    "ArgumentsReplaced", "AttemptEnded", "AttemptStarted", "CallCompleted", "CallDelta", "CallFinalized",
-    "CallPreview", "CallStarted", "CitationAdded", "Diagnostic", "RepairAnswered", "TextDelta", "UsageReported",
+    "ApprovalAnswered", "ApprovalRequested", "ArgumentsReplaced", "AttemptEnded", "AttemptStarted", "CallCompleted", "CallDelta", "CallFinalized",
+    "CallPreview", "CallRepeated", "CallStarted", "CitationAdded", "Diagnostic", "ProgressReported", "RepairAnswered",
+    "TextDelta", "TurnInvalid", "UsageReported",
+}  # fmt: skip
+POSITIONAL = EVENTS | {
     # One field that says it all.
-    "Refuse", "Renamed",
+    "Approve", "Deny", "Refuse", "Renamed",
 }  # fmt: skip
 
 
@@ -161,7 +165,7 @@ def test_values_are_frozen() -> None:
         if dataclasses.is_dataclass(found) and not found.__dataclass_params__.frozen
     }
 
-    assert mutable == POSITIONAL - {"Refuse", "Renamed"}
+    assert mutable == EVENTS
 
 
 def test_values_are_slotted() -> None:
@@ -200,6 +204,10 @@ ERRORS: dict[str, ToolrunError] = {
         toolrun.UnknownWire("no wire"),
         toolrun.StreamInterrupted("the stream broke", turn=None),
         toolrun.TurnPending("c1"),
+        toolrun.ApprovalExpired("too late"),
+        toolrun.InvalidToken("changed"),
+        toolrun.TooManyInvalidTurns("3 turns", turn=None),
+        toolrun.ApprovalError("it raised", call=CALL),
         toolrun.CallConflict(key="run:turn:0", tool="pay"),
         toolrun.ExecutorError("the worker process ended"),
         toolrun.CallError("no", call=CALL),

@@ -4,10 +4,13 @@ A tool never runs on arguments that the model did not finish, did not write vali
 without a record. Every client call gets exactly one outcome. Every outcome can be sent back.
 """
 
+from toolrun._core.approval import ApprovalRequest, Approve, Defer, Deny, Result
 from toolrun._core.calls import CallStatus, ToolCall, ToolDefinition, ValidatedCall
 from toolrun._core.content import File, Image
 from toolrun._core.context import ToolContext
 from toolrun._core.events import (
+    ApprovalAnswered,
+    ApprovalRequested,
     ArgumentsReplaced,
     AttemptEnded,
     AttemptStarted,
@@ -15,6 +18,7 @@ from toolrun._core.events import (
     CallDelta,
     CallFinalized,
     CallPreview,
+    CallRepeated,
     CallStarted,
     CitationAdded,
     Diagnostic,
@@ -22,12 +26,16 @@ from toolrun._core.events import (
     FieldAppended,
     FieldChange,
     FieldSet,
+    ProgressReported,
     RepairAnswered,
     StreamEvent,
     TextDelta,
+    TurnInvalid,
     UsageReported,
 )
 from toolrun._core.exceptions import (
+    ApprovalError,
+    ApprovalExpired,
     CallConflict,
     CallError,
     DialectError,
@@ -35,6 +43,7 @@ from toolrun._core.exceptions import (
     FinalizerClosed,
     IncompleteCall,
     InvalidArguments,
+    InvalidToken,
     MalformedArguments,
     NoSuchTool,
     PluginError,
@@ -44,6 +53,7 @@ from toolrun._core.exceptions import (
     StreamInterrupted,
     ToolError,
     ToolrunError,
+    TooManyInvalidTurns,
     TryAgain,
     TurnPending,
     UnknownWire,
@@ -69,12 +79,19 @@ from toolrun._core.repair import Fault, Refuse, Renamed, RepairBudget, Repaired,
 from toolrun._core.retry import Retry
 from toolrun._core.tools import Tool
 from toolrun._runtime.events import RunStream
+from toolrun._runtime.limits import Limits
 from toolrun._runtime.runner import Runner
 from toolrun._runtime.turn import Turn
 from toolrun._stream import StreamFinalizer, afinalize, finalize
 from toolrun.repairs import RepairedArguments, repair_arguments
 
 __all__ = [
+    "ApprovalAnswered",
+    "ApprovalError",
+    "ApprovalExpired",
+    "ApprovalRequest",
+    "ApprovalRequested",
+    "Approve",
     "ArgumentIssue",
     "ArgumentsReplaced",
     "AttemptEnded",
@@ -85,12 +102,15 @@ __all__ = [
     "CallError",
     "CallFinalized",
     "CallPreview",
+    "CallRepeated",
     "CallStarted",
     "CallStatus",
     "Cancelled",
     "CitationAdded",
+    "Defer",
     "Deferred",
     "Denied",
+    "Deny",
     "Diagnostic",
     "DialectError",
     "Edit",
@@ -109,6 +129,8 @@ __all__ = [
     "IncompleteCall",
     "Interrupted",
     "InvalidArguments",
+    "InvalidToken",
+    "Limits",
     "MalformedArguments",
     "NoSuchTool",
     "NotExecuted",
@@ -117,6 +139,7 @@ __all__ = [
     "Preview",
     "PreviewList",
     "PreviewObject",
+    "ProgressReported",
     "Refuse",
     "Refused",
     "RegistrationError",
@@ -128,6 +151,7 @@ __all__ = [
     "RepairRequest",
     "Repaired",
     "RepairedArguments",
+    "Result",
     "Retry",
     "RunStream",
     "Runner",
@@ -138,6 +162,7 @@ __all__ = [
     "Succeeded",
     "TextDelta",
     "TimedOut",
+    "TooManyInvalidTurns",
     "Tool",
     "ToolCall",
     "ToolContext",
@@ -147,6 +172,7 @@ __all__ = [
     "ToolrunError",
     "TryAgain",
     "Turn",
+    "TurnInvalid",
     "TurnPending",
     "UnknownWire",
     "UsageReported",

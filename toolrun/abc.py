@@ -1,17 +1,25 @@
 """The seams, on one page: what you can put in the place of what comes with the library.
 
 * `RepairHook`: answers a `RepairRequest` with `Repaired`, `Renamed`, `Refuse` or None.
+* `Approver`: decides whether a call may run.
 * `Executor`: one verb, `execute(job)`, that gives an `Outcome`.
 * `Wire`: reads a provider's events into a `Sink`, and writes its history.
 """
 
+from toolrun._core.approval import ApprovalDecision, ApprovalRequest, Approve, Approver, Defer, Deny
 from toolrun._core.outcomes import Outcome
 from toolrun._core.repair import Fault, HookBinding, Reading, Refuse, Renamed, Repaired, RepairHook, RepairRequest
 from toolrun._core.response import Part, Response
 from toolrun._core.seams import Decode, Executor, Invocation, Job, Sink, ToolResult, Wire
 
 __all__ = [
+    "ApprovalDecision",
+    "ApprovalRequest",
+    "Approve",
+    "Approver",
     "Decode",
+    "Defer",
+    "Deny",
     "Executor",
     "Fault",
     "HookBinding",

@@ -33,8 +33,9 @@ from toolrun import (
     ValidatedCall,
     finalize,
 )
-from toolrun._core.flow import AskRepair, Execute, HookAnswer, Note, call_flow
+from toolrun._core.flow import call_flow
 from toolrun._core.repair import HookBinding, bind, ordered
+from toolrun._core.steps import AskRepair, Execute, HookAnswer, Note
 from toolrun.repairs import lossless
 
 CHAIN = [binding.name for binding in lossless() if Fault.PARSE in binding.on]

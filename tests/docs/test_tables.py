@@ -7,6 +7,7 @@ import json
 import os
 import re
 from collections.abc import Iterator
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, get_args
 
@@ -14,14 +15,18 @@ import anyio
 import pytest
 
 from toolrun import (
+    Approve,
     CallCompleted,
+    Deny,
     Diagnostic,
     FinishPolicy,
     Grade,
+    Limits,
     Outcome,
     Refuse,
     RepairBudget,
     RepairRequest,
+    Result,
     Retry,
     Runner,
     StreamFinalizer,
@@ -125,11 +130,27 @@ SOURCES: dict[str, Any] = {
     "not_dispatched": one("{}", name="local"),
     "worker_died": one('{"status": 3}', name="_exit"),
     "deadline": one("{}", name="forever"),
+    "denied": one("{}", name="denied"),
+    "approver": one("{}", name="undecided"),
+    "unfit_edit": one("{}", name="edited"),
+    "approval": one("{}", name="asked"),
+    "declared_only": one("{}", name="declared"),
 }
 
 
+APPROVALS: dict[str, Any] = {
+    "denied": lambda request: Deny(),
+    "undecided": lambda request: None,
+    "edited": lambda request: Approve({"n": 1}),
+    "asked": True,
+}
+
+
+def nothing() -> None: ...
+
+
 @pytest.fixture
-def registry() -> ToolRegistry:
+def registry() -> ToolRegistry:  # noqa: C901  # a list of tools
     registry = ToolRegistry()
 
     @registry.tool
@@ -148,7 +169,7 @@ def registry() -> ToolRegistry:
     def local() -> None:
         """Not at the top of a module."""
 
-    exits = {"type": "object", "properties": {"status": {"type": "integer"}}}
+    exits = {"type": "object", "properties": {"status": {"type": "integer"}}, "required": ["status"]}
     registry.add(Tool.from_json_schema(name="_exit", input_schema=exits, handler=os._exit, executor="process"))
 
     @registry.tool(timeout=0.02)
@@ -166,6 +187,10 @@ def registry() -> ToolRegistry:
     @registry.tool
     def choose(n: bool | list[int]) -> None:
         raise AssertionError
+
+    for name, approval in APPROVALS.items():
+        registry.add(Tool.from_function(nothing, name=name, approval=approval))
+    registry.add(Tool.from_json_schema(name="declared", input_schema={"type": "object"}))
 
     @registry.repair(tools="hooked")
     def refuse(request: RepairRequest) -> Refuse:
@@ -194,6 +219,24 @@ async def test_code(code: str, registry: ToolRegistry) -> None:
         turn = await runner.run(source() if callable(source) else source)
 
     check(turn.outcomes[0], CODES[code])
+
+
+async def test_codes_of_guard_rails(registry: ToolRegistry) -> None:
+    """Two calls against a limit of one, then the same again."""
+    runner = Runner(registry, limits=Limits(calls=1, repeats=1))
+    first, second = [await runner.run(one(COMPLETE, end=None) + one("{}", name="fail")) for _ in range(2)]
+
+    check(first.outcomes[1], CODES["call_limit"])
+    check(second.outcomes[0], CODES["repeated"])
+
+
+async def test_code_of_a_call_that_failed_elsewhere(registry: ToolRegistry) -> None:
+    """The one code that is brought from outside."""
+    runner = Runner(registry)
+    turn = await runner.run(one("{}", name="declared"))
+    resumed = await runner.resume(turn, {"c1": Result(error="The error's text.")})
+
+    check(resumed.outcomes[0], CODES["elsewhere"])
 
 
 async def test_code_of_a_cancelled_call(registry: ToolRegistry) -> None:
@@ -244,7 +287,7 @@ async def test_codes_of_limits(code: str, registry: ToolRegistry) -> None:
 
 def test_codes_are_all_there() -> None:
     """No row is left without a call that produces it."""
-    assert set(CODES) == {*SOURCES, *LIMITS, "cancelled"}
+    assert set(CODES) == {*SOURCES, *LIMITS, "call_limit", "cancelled", "elsewhere", "repeated"}
 
 
 def test_outcomes() -> None:
@@ -348,19 +391,25 @@ def defaults(function: Any) -> dict[str, str]:
 
 def test_runner_options() -> None:
     """Every option of `Runner` has its row, with its default."""
-    rows = {words(row[0])[0]: row[1].strip("`").strip('"') for row in table("guides/running.md", "option")}
+    rows = {words(row[0])[0]: row[1].strip("`").strip('"') for row in table("guides/running.md", "option | default")}
     expected = defaults(Runner)
     del expected["registry"]
     spelled_out = {
         "repairs": "toolrun.repairs.lossless()",
         "policy": "FinishPolicy()",
         "budget": "RepairBudget()",
+        "limits": "Limits()",
         "run_id": "a new random one",
     }
 
     assert rows == expected | spelled_out
     assert (RepairBudget().hooks, RepairBudget().seconds) == (16, 30.0)
     assert FinishPolicy() == FinishPolicy(missing_finish="incomplete", run_held=frozenset())
+
+
+def test_limits_fields() -> None:
+    """Every field of `Limits` has its row."""
+    assert [words(row[0])[0] for row in table("guides/running.md", "limit")] == [field.name for field in fields(Limits)]
 
 
 def test_retry_fields() -> None:

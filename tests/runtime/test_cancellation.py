@@ -239,8 +239,8 @@ async def test_while_a_hook_thinks(kind: str):
 
     with anyio.fail_after(4):
         async with anyio.create_task_group() as group:
-            group.start_soon(Runner(registry).run, response(("f", "{n: 1}")))
-            await anyio.to_thread.run_sync(asked.wait)
+            group.start_soon(Runner(registry).run, response(("f", '{"n": "one"}')))
+            await anyio.to_thread.run_sync(asked.wait, 4)
             group.cancel_scope.cancel()
     release.set()
 

@@ -28,6 +28,7 @@ from toolrun import (
     StreamInterrupted,
     TextDelta,
     ToolRegistry,
+    TurnInvalid,
     UnknownWire,
     UsageReported,
 )
@@ -60,10 +61,10 @@ def registry() -> ToolRegistry:
 
 async def collect(run: RunStream) -> list[Event]:
     async with run:
-        return [event async for event in run]
+        return [event async for event in run if not isinstance(event, TurnInvalid)]  # about the turn, not a call
 
 
-def tell(event: Event) -> tuple[object, ...]:
+def tell(event: Event) -> tuple[object, ...]:  # a table of kinds
     """An event as a short tuple."""
     match event:
         case CallStarted():

@@ -367,7 +367,7 @@ def test_a_hook_that_raises_is_passed_over(backend: str, name: str, kind: str, c
     def helpful(request: RepairRequest) -> Repaired:
         return Repaired(arguments={"n": 4})
 
-    source = response(("bad", "{n: 4}"), ("good", "{}")) if calls == 2 else response(("bad", "{n: 4}"))
+    source = response(("bad", "n is four"), ("good", "{}")) if calls == 2 else response(("bad", "n is four"))
     turn = run_to_its_end(Runner(registry), source, backend)
 
     assert [outcome.value for outcome in turn.outcomes] == [4, 1][:calls]

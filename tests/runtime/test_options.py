@@ -12,6 +12,7 @@ import pytest
 
 from toolrun import (
     FinishPolicy,
+    Limits,
     Refuse,
     RegistrationError,
     RepairBudget,
@@ -38,6 +39,10 @@ RUNNER = {
     "on_stream_error": "runtime/test_interrupted_streams.py::test_a_broken_stream_as_a_turn",
     "close_stream": "runtime/test_interrupted_streams.py::test_the_source_is_closed_on_every_way_out",
     "executor": "runtime/test_executors.py::test_what_a_job_says",
+    "approver": "runtime/test_approvals.py::test_every_decision",
+    "approval_timeout": "runtime/test_approvals.py::test_an_answer_that_comes_too_late",
+    "limits": "runtime/test_order_and_limits.py::test_how_many_run_at_once",
+    "signing_key": "runtime/test_approvals.py::test_a_turn_without_a_key_stays_here",
     "start": "runtime/test_eager_starts.py::test_a_proven_call_runs_while_the_stream_goes_on",
     "result_limit": "runtime/test_results.py::test_the_limit_of_results",
     "result_store": "runtime/test_results.py::test_a_store_keeps_the_whole",
@@ -61,7 +66,18 @@ EXECUTE = {
     "wire": "runtime/test_runner.py::test_execute_without_a_wire_does_not_lose_results",
     "turn_id": "runtime/test_options.py::test_execute_takes_what_run_takes",
 }
+RESUME = {
+    "turn": "runtime/test_approvals.py::test_a_turn_is_resumed",
+    "answers": "runtime/test_approvals.py::test_some_answers_now_and_some_later",
+    "deps": "runtime/test_approvals.py::test_the_key_is_the_same_as_if_it_had_run_at_once",
+}
+RESUME_SYNC = dict.fromkeys(RESUME, "runtime/test_approvals.py::test_without_an_event_loop")
 TOOL = {
+    "approval": "runtime/test_approvals.py::test_every_decision",
+    "max_concurrency": "runtime/test_order_and_limits.py::test_how_many_run_at_once",
+    "group": "runtime/test_order_and_limits.py::test_how_many_run_at_once",
+    "conflict_key": "runtime/test_order_and_limits.py::test_calls_with_the_same_key_run_one_after_the_other",
+    "barrier": "runtime/test_order_and_limits.py::test_a_barrier",
     "timeout": "runtime/test_timeouts.py::test_the_deadline_of_the_tools_own_wins_over_the_runners",
     "retry": "runtime/test_retries.py::test_until_it_succeeds",
     "effect": "runtime/test_timeouts.py::test_a_pure_tool_leaves_no_doubt",
@@ -101,6 +117,15 @@ POLICY = {
 }
 
 
+LIMITS = {
+    "running": "runtime/test_order_and_limits.py::test_how_many_run_at_once",
+    "groups": "runtime/test_order_and_limits.py::test_how_many_run_at_once",
+    "calls": "runtime/test_order_and_limits.py::test_calls_a_turn",
+    "repeats": "runtime/test_order_and_limits.py::test_repeated_calls",
+    "invalid_turns": "runtime/test_order_and_limits.py::test_consecutive_invalid_turns",
+}
+
+
 def parameters(function: object, *without: str) -> set[str]:
     """The names of its parameters, without `self` and those that only carry the subject."""
     listed = inspect.signature(function).parameters.values()
@@ -115,16 +140,19 @@ def parameters(function: object, *without: str) -> set[str]:
         (STREAM, parameters(Runner.stream)),
         (RUN_SYNC, parameters(Runner.run_sync)),
         (EXECUTE, parameters(Runner.execute)),
+        (RESUME, parameters(Runner.resume)),
+        (RESUME_SYNC, parameters(Runner.resume_sync)),
         (TOOL, set(ToolOptions.__annotations__)),
         (DECLARE, parameters(ToolRegistry.tool, "function")),
         (HOOK, parameters(ToolRegistry.repair, "hook")),
         (RETRY, {field.name for field in fields(Retry)}),
         (BUDGET, {field.name for field in fields(RepairBudget)}),
+        (LIMITS, {field.name for field in fields(Limits)}),
         (POLICY, {field.name for field in fields(FinishPolicy)}),
     ],
     ids=[
-        "Runner", "run", "stream", "run_sync", "execute", "ToolOptions", "tool", "repair", "Retry", "RepairBudget",
-        "FinishPolicy",
+        "Runner", "run", "stream", "run_sync", "execute", "resume", "resume_sync", "ToolOptions", "tool", "repair", "Retry", "RepairBudget",
+        "Limits", "FinishPolicy",
     ],
 )  # fmt: skip
 def test_every_option_has_a_test(table: dict[str, str], options: set[str]):
@@ -333,6 +361,10 @@ def test_metadata():
         {"on_stream_error": "ignore"},
         {"repairs": ["not a hook"]},
         {"policy": "infer"},
+        {"approver": "somebody"},
+        {"limits": 3},
+        {"approval_timeout": 0},
+        {"signing_key": b"short"},
     ],
 )
 def test_options_that_make_no_sense(options: dict[str, object]):
@@ -349,6 +381,8 @@ def test_options_that_make_no_sense(options: dict[str, object]):
         {"timeout": 0},
         {"retry": Retry(on=OSError)},
         {"nonesuch": 1},
+        {"approval": "somebody"},
+        {"max_concurrency": 0},
     ],
 )
 def test_tool_options_that_make_no_sense(options: dict[str, object]):

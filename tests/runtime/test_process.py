@@ -74,7 +74,6 @@ def job(function: Callable[..., object], **kwargs: object) -> Job:
         tool="t",
         call=call,
         arguments="{}",
-        digest="",
         invocation=Invocation(function, (), kwargs, is_async=False),
     )
 
@@ -343,10 +342,8 @@ async def test_a_pure_tool_that_dies(executor: ProcessExecutor, tools: types.Mod
 
 async def test_a_job_without_a_function(executor: ProcessExecutor, tools: types.ModuleType):
     """A job from another process is refused with a reason, as by the other executors."""
-    import dataclasses
-
     with pytest.raises(Exception, match="functions of this process"):
-        await executor.execute(dataclasses.replace(job(tools.add), invocation=None))
+        await executor.execute(job(tools.add)._replace(invocation=None))
 
 
 def test_at_least_one_process():

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Any, assert_never, assert_type
 
 from toolrun import (
+    ApprovalAnswered,
+    ApprovalRequested,
     ArgumentsReplaced,
     AttemptEnded,
     AttemptStarted,
@@ -14,6 +16,7 @@ from toolrun import (
     CallDelta,
     CallFinalized,
     CallPreview,
+    CallRepeated,
     CallStarted,
     CallStatus,
     Cancelled,
@@ -28,6 +31,7 @@ from toolrun import (
     Interrupted,
     NotExecuted,
     Outcome,
+    ProgressReported,
     Refuse,
     Refused,
     Renamed,
@@ -52,6 +56,7 @@ from toolrun import (
     ToolRegistry,
     TryAgain,
     Turn,
+    TurnInvalid,
     UsageReported,
     afinalize,
     finalize,
@@ -248,11 +253,20 @@ def place(event: Event) -> int | None:
     match event:
         case CallStarted() | CallDelta() | CallPreview() | ArgumentsReplaced() | CallFinalized():
             return event.position
-        case RepairAnswered() | AttemptStarted() | AttemptEnded() | CallCompleted():
+        case (
+            RepairAnswered()
+            | ApprovalRequested()
+            | ApprovalAnswered()
+            | AttemptStarted()
+            | ProgressReported()
+            | AttemptEnded()
+            | CallRepeated()
+            | CallCompleted()
+        ):
             return event.position
         case Diagnostic(position=position):
             return position
-        case TextDelta() | CitationAdded() | UsageReported():
+        case TextDelta() | CitationAdded() | UsageReported() | TurnInvalid():
             return None
         case _:
             assert_never(event)

@@ -1,8 +1,9 @@
 """The event union: what user interfaces, logs and journals listen to.
 
 For each call exactly one `CallStarted`, its `CallDelta`s and one `CallFinalized`, in that order,
-dropped and nameless calls included, with a `CallPreview` after a delta if previews are wanted; then its `RepairAnswered`s, `AttemptStarted`s and
-`AttemptEnded`s, and one `CallCompleted`. `position` ties the events of a call together.
+dropped and nameless calls included, with a `CallPreview` after a delta if previews are wanted; then its `RepairAnswered`s, an
+`ApprovalRequested` and `ApprovalAnswered` if it needs approval, `AttemptStarted`s, `ProgressReported`s and `AttemptEnded`s,
+and one `CallCompleted`. `position` ties the events of a call together.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
+    from toolrun._core.approval import Answer, ApprovalRequest, Defer
     from toolrun._core.calls import ToolCall
     from toolrun._core.outcomes import Outcome
     from toolrun._core.preview import Path, Preview
@@ -131,12 +133,54 @@ class RepairAnswered:
 
 
 @dataclass(slots=True)
+class ApprovalRequested:
+    """The call is fit, and waits for somebody to decide on it."""
+
+    position: int
+    request: ApprovalRequest
+
+
+@dataclass(slots=True)
+class ApprovalAnswered:
+    """It was decided; `answer` is None if the approver failed, and `failure` says how."""
+
+    position: int
+    answer: Answer | Defer | None
+    failure: str | None = None
+
+
+@dataclass(slots=True)
 class AttemptStarted:
     """The tool is about to be started with these arguments."""
 
     position: int
     tool: str
     attempt: int
+
+
+@dataclass(slots=True)
+class ProgressReported:
+    """The tool told how far it is: `ctx.progress(value)`, or an item of a generator."""
+
+    position: int
+    tool: str
+    attempt: int
+    value: object
+
+
+@dataclass(slots=True)
+class CallRepeated:
+    """The same call, by name and arguments, came in this many turns of the runner in a row."""
+
+    position: int
+    count: int
+
+
+@dataclass(slots=True)
+class TurnInvalid:
+    """Calls of the turn were unfit, and so it was in this many turns of the runner in a row."""
+
+    count: int
 
 
 @dataclass(slots=True)
@@ -172,5 +216,16 @@ StreamEvent: TypeAlias = (
 )
 """What a `StreamFinalizer` gives."""
 
-Event: TypeAlias = StreamEvent | RepairAnswered | AttemptStarted | AttemptEnded | CallCompleted
+Event: TypeAlias = (
+    StreamEvent
+    | RepairAnswered
+    | ApprovalRequested
+    | ApprovalAnswered
+    | AttemptStarted
+    | ProgressReported
+    | AttemptEnded
+    | CallRepeated
+    | CallCompleted
+    | TurnInvalid
+)
 """What a `Runner` gives."""

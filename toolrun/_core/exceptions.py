@@ -10,6 +10,9 @@ ToolrunError
 ├── UnknownWire              nothing tells which provider protocol this is
 ├── StreamInterrupted        the stream raised before its finish; has .turn
 ├── TurnPending              a deferred call has no outcome yet
+├── ApprovalExpired          the answer to a deferred call came too late
+├── InvalidToken             a turn came back changed, or signed with another key
+├── TooManyInvalidTurns      turn after turn has unfit calls; has .turn
 ├── CallConflict             one key, two different sets of arguments
 ├── ExecutorError            an executor could not run a call, or lost it while it ran
 ├── CallError                one call cannot go on; has .call
@@ -17,7 +20,8 @@ ToolrunError
 │   ├── MalformedArguments   not one strict JSON object; has .issue
 │   ├── InvalidArguments     JSON, but not what the schema asks for; has .issues
 │   ├── NoSuchTool           no such tool; has .known
-│   └── RepairRefused        a repair hook said no; has .reason
+│   ├── RepairRefused        a repair hook said no; has .reason
+│   └── ApprovalError        the approver raised, or answered nothing that is an answer
 ├── ToolError                raised by a tool: its own message is for the model
 └── TryAgain                 raised by a tool: the same call may be run again
 ```
@@ -88,6 +92,23 @@ class StreamInterrupted(ToolrunError):
 
 class TurnPending(ToolrunError):
     """`messages()` was asked for while a deferred call has no outcome yet."""
+
+
+class ApprovalExpired(ToolrunError):
+    """A deferred call may not run any more; it can still be denied."""
+
+
+class InvalidToken(ToolrunError):
+    """A turn that left the process came back changed, signed with another key, or is none."""
+
+
+class TooManyInvalidTurns(ToolrunError):
+    """As many turns in a row as `Limits` allows had unfit calls; `turn` is the last of them, with its outcomes."""
+
+    def __init__(self, message: str, *, turn: Any) -> None:
+        """Keep the turn; a `Turn`, which stands on a higher floor."""
+        super().__init__(message)
+        self.turn = turn
 
 
 class CallConflict(ToolrunError):
@@ -165,6 +186,10 @@ class RepairRefused(CallError):
         super().__init__(f"{call.name!r} ({call.id}): repair hook {hook} refused: {reason}", call=call)
         self.hook = hook
         self.reason = reason
+
+
+class ApprovalError(CallError):
+    """The approver raised, or its answer was none; the call was not run."""
 
 
 class ToolError(ToolrunError):

@@ -7,12 +7,12 @@ every entry, so the same bytes get the same verdict everywhere.
 from __future__ import annotations
 
 import copy
-import json
-from collections.abc import Generator, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from toolrun._core import results
+from toolrun._core.approval import Result
+from toolrun._core.approving import admitted, decided
 from toolrun._core.calls import CallStatus, ToolDefinition, ValidatedCall
 from toolrun._core.conservation import same
 from toolrun._core.exceptions import (
@@ -23,8 +23,8 @@ from toolrun._core.exceptions import (
     NoSuchTool,
     RepairRefused,
 )
-from toolrun._core.json_text import dump_once, parse_object
-from toolrun._core.outcomes import Deferred, NotExecuted, Outcome, Refused, completed
+from toolrun._core.json_text import dump_once, dump_strictly, parse_object
+from toolrun._core.outcomes import Failed, NotExecuted, Outcome, Refused, Succeeded, completed
 from toolrun._core.records import ArgumentIssue, Grade, RepairRecord
 from toolrun._core.repair import (
     Declined,
@@ -39,47 +39,17 @@ from toolrun._core.repair import (
     grade_answer,
     worst,
 )
+from toolrun._core.steps import Answered, ApprovalAnswer, AskApproval, AskRepair, Flow, HookAnswer, Note
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from toolrun._core.approval import Answer
     from toolrun._core.calls import ToolCall
     from toolrun._core.records import JsonObject
     from toolrun._core.registry import ToolRegistry
     from toolrun._core.repair import HookBinding, Reading, RepairBudget
     from toolrun._core.tools import Tool
-
-
-@dataclass(frozen=True, slots=True)
-class AskRepair:
-    """Ask a hook; send back a `HookAnswer`."""
-
-    binding: HookBinding
-    request: RepairRequest
-
-
-class HookAnswer(NamedTuple):
-    """What came of asking: what the hook returned, or why it returned nothing; and the seconds it took."""
-
-    decision: object
-    failure: str | None = None
-    seconds: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class Note:
-    """Tell listeners of a hook's answer; send back nothing."""
-
-    record: RepairRecord
-
-
-class Execute(NamedTuple):
-    """Run the call; send back its `Outcome`."""
-
-    validated: ValidatedCall
-    tool: Tool
-
-
-Step: TypeAlias = AskRepair | Note | Execute
-Flow: TypeAlias = Generator[Step, Any, Outcome]
 
 
 @dataclass(slots=True)
@@ -176,21 +146,53 @@ def call_flow(
         readings = judged.candidates or readings
         if judged.candidate is not None and judged.finding is not None:
             candidate, finding = judged.candidate, judged.finding
-    return (yield from _carry_out(call, finding, records))
+    return (yield from _carry_out(finding, records))
 
 
-def _carry_out(call: ToolCall, finding: _Finding, records: list[RepairRecord]) -> Flow:
-    """Run what is fit. A tool that is only declared is carried out by someone else."""
+def _carry_out(finding: _Finding, records: list[RepairRecord]) -> Flow:
+    """Run what is fit, once it is approved."""
     if finding.validated is None or finding.tool is None:
         raise AssertionError("a call without a fault is validated")
     if finding.left_out is not None:
         records.append(finding.left_out)
         yield Note(finding.left_out)
     validated = finding.validated._replace(repairs=tuple(records)) if records else finding.validated
-    if finding.tool.function is None:
-        return completed(Deferred(call=call, code="declared_only"), validated)
-    outcome: Outcome = yield Execute(validated, finding.tool)
-    return completed(outcome, validated)
+    if finding.tool.approval is False:
+        return (yield from admitted(validated, finding.tool))
+    approval: ApprovalAnswer = yield AskApproval(validated, finding.tool)
+    return (yield from decided(validated, finding.tool, approval))
+
+
+def resumed_flow(deferred: Outcome, answer: Answer, *, registry: ToolRegistry) -> Flow:
+    """Take a deferred call on from where it stopped, with the answer that it waited for.
+
+    What was asked about is validated again, and nothing else is run: no repair hook is asked, and no approver.
+
+    Args:
+        deferred: The call's outcome so far.
+        answer: What was decided, or done elsewhere.
+        registry: The tools.
+    """
+    call = reread(deferred.call, deferred.call.position)
+    text = next((record.after for record in reversed(deferred.repairs) if record.accepted and record.after), None)
+    candidate = _Candidate(
+        text=call.raw_arguments if text is None else text,
+        rewritten=text is not None,
+        renamed=deferred.tool,
+        grades=() if deferred.grade is None else (deferred.grade,),
+    )
+    finding = _examine(call, candidate, registry)
+    if finding.validated is None or finding.tool is None:
+        return _refused(call, finding, list(deferred.repairs))
+    validated = finding.validated._replace(repairs=deferred.repairs)
+    if not isinstance(answer, Result):
+        return (yield from decided(validated, finding.tool, ApprovalAnswer(answer)))
+    if answer.error is None:
+        elsewhere: Outcome = Succeeded(call=call, value=answer.value, started=True)
+    else:
+        elsewhere = Failed(call=call, code="elsewhere", message=answer.error, value=answer.value, started=True)
+    elsewhere = yield Answered(elsewhere, validated, finding.tool)
+    return completed(elsewhere, validated)
 
 
 def reread(call: ToolCall, position: int) -> ToolCall:
@@ -450,19 +452,11 @@ def _apply(
             None,
             f"the hook answered {decision!r}; expected Repaired with arguments or text, Renamed, Refuse or None",
         )
-    text = decision.text if decision.text is not None else _dump(decision.arguments)
+    text = decision.text if decision.text is not None else dump_strictly(decision.arguments)
     if text is None:
         return None, "the hook's arguments cannot be written as strict JSON"
     grade = grade_answer(binding, candidate.text, text, decision)
     return replace(candidate, text=text, rewritten=True, grades=(*candidate.grades, grade)), None
-
-
-def _dump(arguments: JsonObject | None) -> str | None:
-    """Write a hook's object down as it is: what JSON cannot say is not turned into something else."""
-    try:
-        return json.dumps(arguments, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    except (TypeError, ValueError, RecursionError):
-        return None
 
 
 def _builds(binding: HookBinding, before: _Candidate, after: _Candidate) -> bool:

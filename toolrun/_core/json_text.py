@@ -107,6 +107,14 @@ def dump_once(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, default=str)
 
 
+def dump_strictly(arguments: JsonObject | None) -> str | None:
+    """Write an object down as it is; None if JSON cannot say it: nothing is turned into something else."""
+    try:
+        return json.dumps(arguments, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    except (TypeError, ValueError, RecursionError):
+        return None
+
+
 def join_surrogates(text: str) -> str:
     """Join surrogate halves that arrived in two pieces; a half without its other half stays.
 

@@ -76,6 +76,8 @@ class ToolRegistry:
         self.strict = strict
         self._reserved = frozenset(reserved)
         self._tools: dict[str, Tool] = {}
+        self.orders_calls = False
+        """True if a tool has a conflict key or is a barrier: calls of a turn may have to wait for each other."""
         self._hooks: list[HookBinding] = []
         self._preparations: list[_Preparation] = []
         for tool in tools:
@@ -129,6 +131,7 @@ class ToolRegistry:
                 f"a tool named {tool.name!r} is registered already; give one of them another name=…"
             )
         self._tools[tool.name] = tool
+        self.orders_calls |= tool.barrier or tool.conflict_key is not None
 
     def add_methods(self, instance: object, *, prefix: str = "") -> None:
         """Register the methods of an instance that are marked with `@tool`, bound to it.

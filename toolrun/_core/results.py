@@ -87,6 +87,18 @@ def unknown_tool_text(name: str | None, known: Sequence[str]) -> str:
     return f"{NOT_RUN}there is no tool named {_quote(name or '')!r}. Available tools: {', '.join(known) or 'none'}."
 
 
+def over_limit_text(code: str, count: int) -> str:
+    """Say that a limit keeps a call from being run."""
+    if code == "repeated":
+        return f"{NOT_RUN}the same call was made {count} times in a row. Go on with what it told you, or do something else."
+    return f"{NOT_RUN}at most {count} calls of one response are run. Repeat the call if it is still wanted."
+
+
+def denied_text(reason: str) -> str:
+    """Say that somebody decided against a call."""
+    return f"{NOT_RUN}the call was denied{f': {reason}' if reason else '. Do not repeat it without a reason'}."
+
+
 def error_text(error: BaseException, *, may_have_run: bool) -> str:
     """Say that a tool failed: its own words for `ToolError` and `TryAgain`, else only the kind of failure."""
     if isinstance(error, ToolError | TryAgain):

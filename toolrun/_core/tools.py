@@ -19,14 +19,17 @@ from toolrun._core.seams import Executor
 from toolrun._core.signatures import Signature, ToolFunction, handler_signature, innermost, kind_of, own_name
 
 if TYPE_CHECKING:
+    from toolrun._core.approval import Approver
     from toolrun._core.calls import Effect, FunctionKind
-    from toolrun._core.context import ToolContext
+    from toolrun._core.context import Report, ToolContext
     from toolrun._core.json_schema import Validator
     from toolrun._core.records import RepairFloor
     from toolrun._core.retry import Retry
 
 Timeout: TypeAlias = float | Literal["default"] | None
 ResultLimit: TypeAlias = int | Literal["default"] | None
+
+ConflictKey: TypeAlias = str | Callable[[Mapping[str, object]], object] | None
 
 _EFFECTS: Final = ("once", "idempotent", "pure")
 _FLOORS: Final = ("never", "lossless", "schema_unique", "lossy")
@@ -44,6 +47,13 @@ class ToolOptions(TypedDict, total=False):
         repair: The worst repair that may run it: `"never"`, `"lossless"`, `"schema_unique"` (default), `"lossy"`.
         executor: Where it runs: `"inline"` (in the event loop), `"thread"`, `"process"`, the name of a plugin, or an
             `Executor`. None takes the runner's.
+        approval: Whether somebody has to approve a call before it runs: True asks the runner's approver, an `Approver`
+            is asked itself. Without a runner's approver the call is deferred.
+        max_concurrency: Calls of it that run at once, over all turns of a runner in one event loop; None for no limit.
+        group: The name of a group that shares a limit, which the runner's `Limits` sets.
+        conflict_key: Calls of a turn with the same key run one after the other, in call order: a key, or a function that
+            gets the arguments and returns one.
+        barrier: True: in a turn, it waits for all calls before it, and those after it wait for it.
         tags: Words to filter tools by.
         result_limit: Characters of its results that the model is told. `"default"` takes the runner's; None is no limit.
         metadata: Anything of your own.
@@ -58,6 +68,11 @@ class ToolOptions(TypedDict, total=False):
     destructive: bool
     repair: RepairFloor
     executor: Executor | str | None
+    approval: bool | Approver
+    max_concurrency: int | None
+    group: str | None
+    conflict_key: ConflictKey
+    barrier: bool
     tags: Iterable[str]
     result_limit: ResultLimit
     metadata: Mapping[str, object]
@@ -93,6 +108,11 @@ class Tool:
     destructive: bool = False
     repair: RepairFloor = "schema_unique"
     executor: Executor | str | None = None
+    approval: bool | Approver = False
+    max_concurrency: int | None = None
+    group: str | None = None
+    conflict_key: ConflictKey = None
+    barrier: bool = False
     tags: frozenset[str] = frozenset()
     result_limit: ResultLimit = "default"
     metadata: Mapping[str, object] = field(default_factory=dict)
@@ -111,6 +131,10 @@ class Tool:
                 f"tool {self.name!r}: retry runs it again, and effect='once' says that it must not be;"
                 " declare effect='idempotent' or 'pure' if that is so"
             )
+        if self.max_concurrency is not None and not self.max_concurrency >= 1:
+            raise RegistrationError(f"tool {self.name!r}: max_concurrency must be at least 1 or None")
+        if not isinstance(self.approval, bool) and not callable(self.approval):
+            raise RegistrationError(f"tool {self.name!r}: approval must be True, False or an approver")
         if not isinstance(self.executor, Executor | str | None):
             raise RegistrationError(
                 f"tool {self.name!r}: executor must be a name or an Executor, not {self.executor!r}"
@@ -130,9 +154,11 @@ class Tool:
         """True if the function runs in an event loop."""
         return self.kind in ("coroutine", "async_generator")
 
-    @property
-    def runnable(self) -> ToolFunction:
+    def runnable(self, report: Report | None = None) -> ToolFunction:
         """What an executor calls: the function, or for a generator one that returns its last item.
+
+        Args:
+            report: Told of every item of a generator.
 
         Raises:
             RegistrationError: The tool is only declared.
@@ -140,9 +166,11 @@ class Tool:
         if self.function is None:
             raise RegistrationError(f"tool {self.name!r} is only declared: there is no function to run here")
         if self.kind == "generator":
-            return functools.partial(_last_item, cast("Callable[..., Iterator[object]]", self.function))
+            return functools.partial(_last_item, report, cast("Callable[..., Iterator[object]]", self.function))
         if self.kind == "async_generator":
-            return functools.partial(_last_item_async, cast("Callable[..., AsyncGenerator[object]]", self.function))
+            return functools.partial(
+                _last_item_async, report, cast("Callable[..., AsyncGenerator[object]]", self.function)
+            )
         return self.function
 
     @property
@@ -369,20 +397,24 @@ def check_result_limit(owner: str, limit: int | None) -> None:
         raise RegistrationError(f"{owner}: result_limit must be at least {_LEAST_RESULT_LIMIT} characters or None")
 
 
-def _last_item(function: Callable[..., Iterator[object]], /, *args: object, **kwargs: object) -> object:
+def _last_item(
+    report: Report | None, function: Callable[..., Iterator[object]], /, *args: object, **kwargs: object
+) -> object:
     item: object = None
-    for item in function(*args, **kwargs):  # noqa: B007  # the last one is the result
-        pass
+    for item in function(*args, **kwargs):
+        if report is not None:
+            report(item)
     return item
 
 
 async def _last_item_async(
-    function: Callable[..., AsyncGenerator[object]], /, *args: object, **kwargs: object
+    report: Report | None, function: Callable[..., AsyncGenerator[object]], /, *args: object, **kwargs: object
 ) -> object:
     item: object = None
     async with aclosing(function(*args, **kwargs)) as items:
-        async for item in items:  # noqa: B007  # the last one is the result
-            pass
+        async for item in items:
+            if report is not None:
+                report(item)
     return item
 
 

@@ -15,18 +15,22 @@ from toolrun._core.exceptions import RegistrationError, RunnerClosed
 from toolrun._core.policy import FinishPolicy
 from toolrun._core.repair import HookBinding, RepairBudget, bind
 from toolrun._core.tools import check_result_limit
+from toolrun._runtime.approvals import matched
 from toolrun._runtime.events import RunStream
+from toolrun._runtime.limits import Limits
 from toolrun._runtime.session import TurnSession
 from toolrun._runtime.settings import OnStreamError, Settings, Start
+from toolrun._runtime.tokens import checked_key, dump_turn, load_turn
 from toolrun.repairs import lossless
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Sequence
+    from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
     from contextlib import AbstractContextManager
     from types import TracebackType
 
     from anyio.from_thread import BlockingPortal
 
+    from toolrun._core.approval import Answer, Approver
     from toolrun._core.calls import ToolCall
     from toolrun._core.registry import ToolRegistry
     from toolrun._core.repair import RepairHook
@@ -59,6 +63,11 @@ class Runner:
             proof stays, whatever the stream does then. Tools with `eager=True` start so in any case.
         executor: Runs the calls of every tool that has no executor of its own; by default async tools run in the loop
             and sync ones in worker threads.
+        approver: Decides on the calls of tools that say `approval=True`; without one they are deferred.
+        approval_timeout: Seconds within which a deferred call can be approved; None for no limit.
+        signing_key: At least 16 bytes, to sign turns that leave the process with `dump_turn`; every process that
+            resumes them needs the same.
+        limits: How many calls run at once over all turns, and guard rails for loops; see `Limits`.
         result_limit: Characters of a result that the model is told: of a longer one, its head and its tail. None for no
             limit.
         result_store: Called with the outcome and the whole text of a result that is longer; what it returns, such as
@@ -82,7 +91,7 @@ class Runner:
         ('succeeded', 3)
     """
 
-    def __init__(  # noqa: PLR0913  # each option is one of its own
+    def __init__(  # noqa: PLR0913  # options, each by its name
         self,
         registry: ToolRegistry,
         *,
@@ -95,6 +104,10 @@ class Runner:
         close_stream: bool = True,
         start: Start = "end",
         executor: Executor | None = None,
+        approver: Approver | None = None,
+        approval_timeout: float | None = None,
+        signing_key: bytes | None = None,
+        limits: Limits | None = None,
         result_limit: int | None = 100_000,
         result_store: ResultStore | None = None,
         run_id: str | None = None,
@@ -111,6 +124,12 @@ class Runner:
             raise RegistrationError(f"start must be one of {get_args(Start)}, not {start!r}")
         if policy is not None and not isinstance(policy, FinishPolicy):
             raise RegistrationError(f"policy must be a FinishPolicy, not {policy!r}")
+        if approver is not None and not callable(approver):
+            raise RegistrationError(f"approver must be an Approver, not {approver!r}")
+        if approval_timeout is not None and not approval_timeout > 0:
+            raise RegistrationError("Runner needs an approval_timeout > 0 or None")
+        if limits is not None and not isinstance(limits, Limits):
+            raise RegistrationError(f"limits must be a Limits, not {limits!r}")
         chain = lossless() if repairs is None else repairs
         self._settings = Settings(
             registry=registry,
@@ -124,6 +143,10 @@ class Runner:
             close_stream=close_stream,
             start=start,
             executor=executor,
+            approver=approver,
+            approval_timeout=approval_timeout,
+            signing_key=checked_key(signing_key),
+            limits=limits or Limits(),
             result_limit=result_limit,
             result_store=result_store,
         )
@@ -164,6 +187,7 @@ class Runner:
 
         Raises:
             StreamInterrupted: The stream raised before its finish; nothing was started, `.turn` has what came.
+            TooManyInvalidTurns: As `Limits` says; `.turn` has the outcomes.
             UnknownWire: Nothing that came was recognised.
             TypeError: `source` is not a source.
             RunnerClosed: The runner's block was left.
@@ -215,6 +239,81 @@ class Runner:
         """
         return await self._session(deps, wire, turn_id).execute(calls)
 
+    async def resume(self, turn: Turn | str, answers: Mapping[str | int, Answer], *, deps: object = None) -> Turn:
+        """Take the deferred calls of a turn on, with the answers that they waited for.
+
+        A call runs with exactly the arguments that were asked about, validated once more, under the same key; or with
+        those of `Approve(arguments=…)`. Whoever resumes the same turn twice runs its calls twice, as far as the
+        executor does not join by key.
+
+        Args:
+            turn: The turn, or what `dump_turn` made of it, in whatever process.
+            answers: `Approve`, `Deny` or `Result` by call id, or by position. Calls without an answer stay deferred.
+            deps: As for `run`.
+
+        Returns:
+            A turn with every outcome so far; it is still pending if calls are left.
+
+        Raises:
+            ValueError: No pending call has that id, or the answer cannot be one for that call. Nothing ran.
+            ApprovalExpired: `approval_timeout` is over, and an answer does not deny. Nothing ran.
+            InvalidToken: The text was changed, or signed with another key.
+            RunnerClosed: The runner's block was left.
+        """
+        if isinstance(turn, str):
+            turn = self.load_turn(turn)
+        session = self._session(deps, turn.wire or "auto", turn.turn_id, run_id=turn.run_id)
+        return await session.resume(turn, matched(turn, answers, session.registry))
+
+    def resume_sync(self, turn: Turn | str, answers: Mapping[str | int, Answer], *, deps: object = None) -> Turn:
+        """`resume` for code without an event loop, as `run_sync` is for `run`.
+
+        Args:
+            turn: As for `resume`, as are the others.
+            answers: As for `resume`.
+            deps: As for `resume`.
+
+        Raises:
+            ValueError: As for `resume`.
+            ApprovalExpired: As for `resume`.
+            InvalidToken: As for `resume`.
+            RunnerClosed: As for `resume`.
+        """
+        return self._block(functools.partial(self.resume, turn, answers, deps=deps))
+
+    def dump_turn(self, turn: Turn) -> str:
+        """Write a turn as text that can leave the process, signed with the runner's `signing_key`.
+
+        The text is not encrypted: it holds the calls, their arguments and results. Results become JSON values, and
+        exceptions stay behind.
+
+        Args:
+            turn: Usually one that is pending.
+
+        Raises:
+            RegistrationError: The runner has no `signing_key`.
+        """
+        return dump_turn(turn, self._signing_key())
+
+    def load_turn(self, token: str) -> Turn:
+        """Read a turn that `dump_turn` wrote, here or in another process.
+
+        Args:
+            token: The text.
+
+        Raises:
+            InvalidToken: It was changed, was signed with another key, or is no such text.
+            UnknownWire: It came over a wire that is not registered here.
+            RegistrationError: The runner has no `signing_key`.
+        """
+        return load_turn(token, self._signing_key())
+
+    def _signing_key(self) -> bytes:
+        key = self._settings.signing_key
+        if key is None:
+            raise RegistrationError("a turn that leaves the process is signed: Runner(…, signing_key=…)")
+        return key
+
     def run_sync(
         self,
         source: object,
@@ -242,8 +341,10 @@ class Runner:
             TypeError: As for `run`.
             RunnerClosed: The runner's block was left.
         """
+        return self._block(functools.partial(self.run, source, deps=deps, wire=wire, end=end, turn_id=turn_id))
+
+    def _block(self, call: Callable[[], Awaitable[Turn]]) -> Turn:
         self._check_open()
-        call = functools.partial(self.run, source, deps=deps, wire=wire, end=end, turn_id=turn_id)
         if self._portal is not None:
             return _run_in(self._portal, call)
         with _start_portal() as portal:
@@ -280,10 +381,17 @@ class Runner:
                 await anyio.to_thread.run_sync(executor.close)
 
     def _session(
-        self, deps: object, wire: str | Wire, turn_id: str | None, emit: Listener | None = None
+        self,
+        deps: object,
+        wire: str | Wire,
+        turn_id: str | None,
+        emit: Listener | None = None,
+        run_id: str | None = None,
     ) -> TurnSession:
         self._check_open()
-        return TurnSession(self._settings, deps=deps, wire=wire, turn_id=turn_id or _random_id(), emit=emit)
+        return TurnSession(
+            self._settings, deps=deps, wire=wire, turn_id=turn_id or _random_id(), emit=emit, run_id=run_id
+        )
 
     def _check_open(self) -> None:
         if self._closed:

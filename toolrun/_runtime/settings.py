@@ -9,9 +9,11 @@ from toolrun._core.exceptions import PluginError
 from toolrun._core.repair import ordered
 from toolrun._core.seams import Executor
 from toolrun._plugins import EXECUTORS, load
+from toolrun._runtime.limits import Gates, Limits, LoopGuard
 from toolrun.executors import InlineExecutor, ProcessExecutor, ThreadExecutor
 
 if TYPE_CHECKING:
+    from toolrun._core.approval import Approver
     from toolrun._core.policy import FinishPolicy
     from toolrun._core.registry import ToolRegistry
     from toolrun._core.repair import HookBinding, RepairBudget
@@ -40,7 +42,18 @@ class Settings:
     executor: Executor | None
     result_limit: int | None = None
     result_store: ResultStore | None = None
+    approver: Approver | None = None
+    approval_timeout: float | None = None
+    limits: Limits = field(default_factory=Limits)
+    signing_key: bytes | None = field(default=None, repr=False)
+    gates: Gates = field(init=False)
+    guard: LoopGuard = field(init=False)
     named: dict[str, Executor] = field(default_factory=lambda: {"inline": InlineExecutor(), "thread": ThreadExecutor()})
+
+    def __post_init__(self) -> None:
+        """Make what holds the limits."""
+        object.__setattr__(self, "gates", Gates(self.limits))
+        object.__setattr__(self, "guard", LoopGuard(self.limits))
 
     @property
     def chain(self) -> tuple[HookBinding, ...]:
@@ -49,6 +62,8 @@ class Settings:
 
     def starts_early(self, registry: ToolRegistry) -> bool:
         """Tell whether any call of a turn may start before the end of its stream."""
+        if registry.orders_calls or self.limits.calls is not None or self.limits.repeats is not None:
+            return False  # what a call has to wait for, or whether it is one too many, is known when all have come
         return self.start == "eager" or any(tool.eager for tool in registry)
 
     @property

@@ -33,6 +33,7 @@ class Turn:
         calls: Every call of choice 0, in order, those that the provider runs itself included.
         outcomes: One for each client call, in call order.
         diagnostics: What was odd about the stream.
+        expires_at: Until when deferred calls can be approved, in seconds since the epoch; None for no limit.
     """
 
     run_id: str
@@ -42,6 +43,7 @@ class Turn:
     calls: tuple[ToolCall, ...]
     outcomes: tuple[Outcome, ...]
     diagnostics: tuple[Diagnostic, ...] = ()
+    expires_at: float | None = None
 
     @property
     def text(self) -> str:

@@ -15,11 +15,13 @@ from toolrun import (
     CallPreview,
     CallStarted,
     CallStatus,
+    ProgressReported,
     RepairAnswered,
     Succeeded,
     ToolError,
     TryAgain,
 )
+from toolrun._core.results import value_text
 from toolrun.cli._records import error_line
 from toolrun.cli._text import count
 
@@ -48,6 +50,7 @@ class Row:
         detail: The result, or why it is where it is.
         finished: True once there is an outcome.
         preview: What the arguments show so far, if previews are wanted.
+        progress: How often the tool told of its progress.
     """
 
     position: int
@@ -60,6 +63,7 @@ class Row:
     detail: str = ""
     finished: bool = False
     preview: Preview | None = None
+    progress: int = 0
 
 
 class Rows:
@@ -127,6 +131,9 @@ def _change(row: Row, event: Event) -> None:
                 row.state, row.detail = "running", ""
             else:
                 row.state = f"retrying {attempt}"
+        case ProgressReported(value=value):
+            row.detail = _told(value)
+            row.progress += 1
         case AttemptEnded(attempt=attempt, error=error, retry_in=retry_in) if retry_in is not None:
             row.state = f"retrying {attempt + 1}"
             row.detail = error_line(error) or ""
@@ -134,6 +141,13 @@ def _change(row: Row, event: Event) -> None:
             _complete(row, outcome)
         case _:
             pass
+
+
+def _told(value: object) -> str:
+    try:
+        return value_text(value)
+    except ValueError:
+        return f"a {type(value).__name__}"
 
 
 def _grow(row: Row, event: CallDelta | CallPreview | ArgumentsReplaced) -> None:

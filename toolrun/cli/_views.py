@@ -64,14 +64,14 @@ class LinesView(View):
         """Print the title."""
         if self.title is not None:
             print(one_line(self.title), flush=True)
-        self._states: dict[int, str] = {}
+        self._states: dict[int, tuple[str, int]] = {}
         return self
 
     def changed(self, row: Row) -> None:
         """Print a line, unless only arguments grew."""
-        if self._states.get(row.position) == row.state:
+        if self._states.get(row.position) == (row.state, row.progress):
             return
-        self._states[row.position] = row.state
+        self._states[row.position] = (row.state, row.progress)
         shown = row.detail or (row.id if row.state == "streaming" else row.arguments)
         line = f"{row.position:>2}  {row.state:<12}  {one_line(row.tool or '(no name)'):<16}"
         print(f"{line}  {shorten(one_line(shown), _DETAIL)}".rstrip(), flush=True)

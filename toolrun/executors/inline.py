@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, cast
 
 from toolrun._core.seams import Executor
 from toolrun.executors._attempt import attempt, in_own_context, invocation_of
+from toolrun.executors._scopes import close_left_open, innermost
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
@@ -24,7 +25,16 @@ class InlineExecutor(Executor):
     async def execute(self, job: Job) -> Outcome:
         """See `Executor`."""
         invocation = invocation_of(job)
-        return await attempt(job, lambda: in_own_context(_call(invocation)))
+        return await attempt(job, lambda: _call_apart(invocation))
+
+
+async def _call_apart(invocation: Invocation) -> object:
+    """What the tool sets in its context, and the scopes that it leaves open, are nobody else's."""
+    before = innermost()
+    try:
+        return await in_own_context(_call(invocation))
+    finally:
+        close_left_open(before)
 
 
 async def _call(invocation: Invocation) -> object:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, cast
 
 from toolrun._core.calls import CallStatus, ToolCall
 from toolrun._core.exceptions import RegistrationError
-from toolrun._core.flow import AskRepair, Execute, HookAnswer, call_flow
+from toolrun._core.flow import call_flow
 from toolrun._core.json_text import parse_object
 from toolrun._core.outcomes import Succeeded
 from toolrun._core.policy import FinishPolicy, Text, evidence
 from toolrun._core.records import ArgumentIssue
 from toolrun._core.registry import ToolRegistry
 from toolrun._core.repair import RepairBudget
+from toolrun._core.steps import AskRepair, Execute, HookAnswer
 from toolrun._core.tools import Tool
 from toolrun.repairs._trail import trail
 
@@ -130,7 +131,8 @@ def _call(raw: str, name: str, finish_reason: str | None) -> ToolCall:
 
 def _outcome(call: ToolCall, tool: Tool, chain: tuple[HookBinding, ...]) -> Outcome:
     """Go the way of every call, with nothing to run at its end."""
-    flow = call_flow(call, registry=ToolRegistry([tool]), chain=chain, budget=RepairBudget())
+    here = replace(tool, function=_nothing, approval=False)  # whoever runs the call in the end asks for approval
+    flow = call_flow(call, registry=ToolRegistry([here]), chain=chain, budget=RepairBudget())
     answer: object = None
     try:
         while True:
