@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Generic, TypeAlias
+from typing import Generic, Protocol
 
 from typing_extensions import TypeVar
 
 DepsT = TypeVar("DepsT", default=None)
-Report: TypeAlias = Callable[[object], None]
-"""Takes what a tool tells before it ends."""
+
+
+class Report(Protocol):
+    """Takes what a tool tells before it ends; `closed` once the attempt has ended."""
+
+    @property
+    def closed(self) -> bool:
+        """True if nobody waits for the tool any more."""
+        ...
+
+    def __call__(self, value: object, /) -> None:
+        """Tell of it."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,7 +33,7 @@ class ToolContext(Generic[DepsT]):
         tool: The registered name that the call runs under.
         key: The idempotency key: the same on every attempt of this call, another for any other call.
         attempt: Which attempt this is, from 1.
-        report: What `progress` calls; None if nobody follows the run.
+        report: What `progress` calls; None outside a runner.
 
     Examples:
         >>> def who(ctx: ToolContext[str], greeting: str) -> str:
@@ -39,6 +49,14 @@ class ToolContext(Generic[DepsT]):
     key: str = ""
     attempt: int = 1
     report: Report | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def cancelled(self) -> bool:
+        """True once nobody waits for the tool any more: its time is over, or the run was cancelled.
+
+        For sync tools, which nothing can stop: look at it now and then, and return.
+        """
+        return self.report is not None and self.report.closed
 
     def progress(self, value: object) -> None:
         """Tell whoever follows the run how far the call is; a `ProgressReported` event has the value.

@@ -130,7 +130,12 @@ class Driver:
             context = None
             if tool.signature.context is not None:
                 context = ToolContext(
-                    deps=self._deps, call_id=call.id, tool=tool.name, key=key, attempt=attempt, report=report
+                    deps=self._deps,
+                    call_id=call.id,
+                    tool=tool.name,
+                    key=key,
+                    attempt=attempt,
+                    report=report,
                 )
             args, kwargs = tool.bind(cast("Mapping[str, object]", bound), context)
             self.started[call.position] = job = Job(
@@ -163,8 +168,9 @@ class Driver:
         return await written_down(outcome, validated, limit=limit, store=self._settings.result_store)
 
     def _reporter(self, call: ToolCall, tool: Tool, attempt: int) -> Reporter | None:
-        """What the tool tells of its progress with; None if nobody listens, or it has nothing to tell."""
-        if self._emit is None or (tool.signature.context is None and tool.kind in ("function", "coroutine")):
+        """What the tool tells of its progress with; None if it has nothing to tell with."""
+        self._end_report(call)
+        if tool.signature.context is None and (self._emit is None or tool.kind in ("function", "coroutine")):
             return None
         self._reports[call.position] = report = Reporter(self._emit, call.position, tool.name, attempt)
         return report

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 class Reporter:
     """Tells the listener how far an attempt has come, until the attempt has ended.
 
-    In another process nobody listens: pickled, it is a function that does nothing.
+    In another process nobody listens: pickled, it does nothing.
     """
 
-    def __init__(self, emit: Listener, position: int, tool: str, attempt: int) -> None:
+    def __init__(self, emit: Listener | None, position: int, tool: str, attempt: int) -> None:
         self._emit = emit
         self._place = (position, tool, attempt)
         self._open = True
@@ -29,7 +29,7 @@ class Reporter:
 
     def __call__(self, value: object) -> None:
         """Tell of it; after the end, or of the loop itself, nothing is told."""
-        if not self._open:
+        if not self._open or self._emit is None:
             return
         if threading.get_ident() == self._thread:
             self._tell(value)
@@ -39,22 +39,28 @@ class Reporter:
         with suppress(RuntimeError):  # the loop is gone, and who listened with it
             anyio.from_thread.run_sync(self._tell, value, token=self._loop)
 
+    @property
+    def closed(self) -> bool:
+        """True once the attempt has ended."""
+        return not self._open
+
     def close(self) -> None:
         """What comes from now on is late, and told to nobody."""
         self._open = False
 
     def __reduce__(self) -> tuple[object, ...]:
         """Leave the loop behind."""
-        return _silence, ()
+        return _Nobody, ()
 
     def _tell(self, value: object) -> None:
-        if self._open:
+        if self._open and self._emit is not None:
             self._emit(ProgressReported(*self._place, value))
 
 
-def _silence() -> object:
-    return _tell_nobody
+class _Nobody:
+    """Stands in for a reporter where there is nobody to report to."""
 
+    closed = False
 
-def _tell_nobody(value: object) -> None:
-    """Stand in for a reporter where there is nobody to report to."""
+    def __call__(self, value: object) -> None:
+        """Do nothing."""
