@@ -25,7 +25,7 @@ def call(tool: Tool, text: str) -> object:
     values = tool.validator.validate(text, json.loads(text))
     assert isinstance(values, Mapping), values
     args, kwargs = tool.bind(values, CONTEXT)
-    return tool.runnable(*args, **kwargs)
+    return tool.runnable()(*args, **kwargs)
 
 
 def codes(tool: Tool, text: str) -> list[tuple[str, str]]:
