@@ -95,8 +95,9 @@ def over_limit_text(code: str, count: int) -> str:
 
 
 def denied_text(reason: str) -> str:
-    """Say that somebody decided against a call."""
-    return f"{NOT_RUN}the call was denied{f': {reason}' if reason else '. Do not repeat it without a reason'}."
+    """Say that somebody decided against a call, in their own words if there are any."""
+    told = f": {reason}" if reason else ". Do not repeat it without a reason."
+    return f"{NOT_RUN}the call was denied{told}"
 
 
 def error_text(error: BaseException, *, may_have_run: bool) -> str:
