@@ -41,7 +41,7 @@ ROWS = {
     "R16 scopes are left by their own task": "runtime/test_progress.py::test_an_async_generator_is_closed_in_its_own_context",
     "R17 no busy loop": "runtime/test_open_scopes.py::test_siblings_and_the_task_itself_are_unharmed",
     "R18 one failure costs one call": "runtime/test_runner.py::test_each_call_has_its_own_fate",
-    "R19 no orphan tasks": "runtime/test_cancellation.py::test_children_are_cancelled_and_awaited",
+    "R19 no orphan tasks": "runtime/test_chaos.py::test_chaos",
     "R20 id and name on every error": "runtime/test_runner.py::test_each_call_has_its_own_fate",
     "R21 an empty message": "runtime/test_failures.py::test_an_error_whose_text_fails",
     "R22 every kind of exception": "runtime/test_failures.py::test_whatever_a_tool_raises_is_its_failure",

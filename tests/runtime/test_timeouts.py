@@ -304,3 +304,21 @@ def test_timeouts_that_make_no_sense(seconds: float):
 
 def lambda_tool() -> None:
     """Do nothing."""
+
+
+async def test_a_call_that_no_thread_has_begun_is_not_counted():
+    """Cancelled before a thread came to it, it does not run later, and nothing is waited for."""
+    ran: list[int] = []
+    registry = ToolRegistry()
+
+    @registry.tool
+    def note(n: int) -> None:
+        ran.append(n)
+
+    runner = Runner(registry)
+    with anyio.CancelScope() as scope:
+        scope.cancel()
+        await runner.run(response(("note", '{"n": 1}')))
+    await runner.run(response(("note", '{"n": 2}')))
+
+    assert (ran, runner.abandoned) == ([2], 0)

@@ -38,13 +38,17 @@ class ThreadExecutor(Executor):
     async def execute(self, job: Job) -> Outcome:
         """See `Executor`."""
         function, args, kwargs, _ = invocation_of(job)
-        ended = threading.Event()
-        given_up = False
+        begun = ended = given_up = False
 
         def body() -> Ended:
+            nonlocal begun, ended
+            with self._lock:
+                if given_up:  # before a thread came to it: then it does not begin at all
+                    return Ended()
+                begun = True
             outcome = ending(function, *args, **kwargs)
             with self._lock:
-                ended.set()
+                ended = True
                 self._abandoned -= given_up
             return outcome
 
@@ -57,8 +61,8 @@ class ThreadExecutor(Executor):
                 outcome = await anyio.to_thread.run_sync(body, abandon_on_cancel=True, limiter=limiter)
             except anyio.get_cancelled_exc_class():
                 with self._lock:
-                    given_up = not ended.is_set()
-                    self._abandoned += given_up
+                    given_up = not ended
+                    self._abandoned += begun and given_up
                 raise
             value = outcome.result()
             return await value if inspect.isawaitable(value) else value
