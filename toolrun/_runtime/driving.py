@@ -156,9 +156,9 @@ class Driver:
                 self._end_report(call)  # what the attempt tells from now on is late
             self._tell(event)
 
-        told = None if self._emit is None else emit
+        executor = self._settings.executor_for(tool)
         try:
-            outcome = await run_attempts(make_job, tool, self._settings.executor_for(tool), told)
+            outcome = await run_attempts(make_job, tool, executor, None if self._emit is None else emit)
         finally:
             self._end_report(call)
         return await self._written(outcome, validated, tool)

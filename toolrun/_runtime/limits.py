@@ -14,7 +14,6 @@ from anyio.lowlevel import RunVar
 from toolrun._core import results
 from toolrun._core.exceptions import RegistrationError
 from toolrun._core.outcomes import NotExecuted, Refused
-from toolrun._core.repair import digest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -66,6 +65,8 @@ class Gates:
 
     def of(self, tool: Tool) -> list[anyio.Semaphore]:
         """The gates that a call of this tool has to pass, always in the same order."""
+        if tool.max_concurrency is None and tool.group is None and self._limits.running is None:
+            return []
         group = None if tool.group is None else self._limits.groups.get(tool.group)
         sizes = (
             (("tool", tool.name), tool.max_concurrency),
@@ -105,7 +106,7 @@ class LoopGuard:
 
     def repetitions(self, calls: Sequence[ToolCall]) -> list[tuple[ToolCall, int]]:
         """Begin a turn: the calls that came before, and in how many turns in a row; only the last one is remembered."""
-        same = [(call.name, digest(call.raw_arguments.strip())) for call in calls]
+        same = [(call.name, call.raw_arguments) for call in calls]
         self._counts = [self._seen.get(key, 0) + 1 for key in same]
         self._seen = dict(zip(same, self._counts, strict=True))
         return [(call, count) for call, count in zip(calls, self._counts, strict=True) if count > 1]
