@@ -17,8 +17,9 @@ from toolrun._core.events import (
     Diagnostic,
     TurnInvalid,
 )
+from toolrun._core.examining import reread
 from toolrun._core.exceptions import StreamInterrupted, TooManyInvalidTurns
-from toolrun._core.flow import call_flow, reread, resumed_flow
+from toolrun._core.flow import call_flow, resumed_flow
 from toolrun._core.outcomes import Cancelled, Deferred, Failed
 from toolrun._core.response import CALL, Part, Response
 from toolrun._runtime.driving import Driver
