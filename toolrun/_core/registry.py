@@ -76,7 +76,7 @@ class ToolRegistry:
         self.strict = strict
         self._reserved = frozenset(reserved)
         self._tools: dict[str, Tool] = {}
-        self.orders_calls = False
+        self.orders_calls: bool = False
         """True if a tool has a conflict key or is a barrier: calls of a turn may have to wait for each other."""
         self._hooks: list[HookBinding] = []
         self._preparations: list[_Preparation] = []
