@@ -162,6 +162,21 @@ async def test_questions_for_a_turn():
     assert statuses == [["succeeded", "succeeded", "refused"]] * 2
 
 
+async def test_what_is_remembered_of_turns(monkeypatch: pytest.MonkeyPatch):
+    """The count of a response is kept until enough others came, and no longer."""
+    monkeypatch.setattr("toolrun_reask._hook._REMEMBERED_TURNS", 2)
+    hook = Reask(Model(*[GOOD] * 4), per_turn=1)
+
+    async with Runner(registry_of(hook)) as runner:
+        turns = [await runner.run(response(call(UNFIT, id=own))) for own in "abaca"]
+
+    statuses = [turn.outcomes[0].status for turn in turns]
+    assert statuses == ["succeeded", "succeeded", "refused", "succeeded", "refused"]
+    async with Runner(registry_of(hook)) as runner:
+        turns = [await runner.run(response(call(UNFIT, id=own))) for own in "b"]
+    assert turns[0].outcomes[0].status == "succeeded"
+
+
 async def test_an_ask_that_raises():
     """What it raises is recorded; nothing else comes of it."""
 
