@@ -285,6 +285,19 @@ def test_pieces_that_begin_like_lines_continue_an_unfinished_event() -> None:
         assert call.raw_arguments == text
 
 
+@pytest.mark.parametrize("end", ["\r", "\r\n", "\n"])
+@pytest.mark.parametrize("after", ["id: 1", "data:", ": x", "{", "data: 5"])
+def test_a_line_with_its_end_waits_for_the_blank_line(end: str, after: str) -> None:
+    """A carriage return at the end of a piece ends the line, whatever the next piece begins with."""
+    lines = ["data: " + json.dumps(EVENTS[0]), after, ""]
+    text = "".join(line + end for line in lines)
+    whole = codes(text)
+    for width in (1, 3, len(lines[0]) + 1):
+        finalizer = StreamFinalizer("openai-chat")
+        told = [event for start in range(0, len(text), width) for event in finalizer.feed(text[start : start + width])]
+        assert [event.code for event in [*told, *finalizer.close()] if isinstance(event, Diagnostic)] == whole
+
+
 OVERLONG = {
     "line": [b'data: {"choices": "'],
     "line of many data lines": [b'data: {"choices": "\n'],

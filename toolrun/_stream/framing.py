@@ -122,6 +122,8 @@ class Framer:
         if not self._lines_may_lack_ends or not (chunk.startswith(_LINE_STARTS) or not chunk):
             return False
         held = b"".join(self._pieces)
+        if held.endswith(b"\r"):
+            return False  # it has its end
         if held.startswith(_NO_PAYLOAD):
             return chunk.startswith(b"data:")
         payload = held.removeprefix(_BOM).removeprefix(b"data:").strip()
