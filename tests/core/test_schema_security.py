@@ -34,12 +34,16 @@ def codes(tool: Tool, arguments: dict[str, Any]) -> list[str]:
     return [issue.code for issue in found] if isinstance(found, tuple) else []
 
 
-def within_a_second(act: Callable[[], Any]) -> Any:
+HANGS = 20.0
+"""Seconds of processor time; what is not bounded takes minutes, and all of these take less than one on a quiet machine."""
+
+
+def in_bounded_time(act: Callable[[], Any]) -> Any:
     began = time.thread_time()
     try:
         return act()
     finally:
-        assert time.thread_time() - began < 1
+        assert time.thread_time() - began < HANGS
 
 
 # -- schemas that are refused -----------------------------------------------------------------
@@ -115,7 +119,7 @@ def test_refused_where_it_is_declared(name: str):
     schema, said = REFUSED[name]
 
     with pytest.raises(RegistrationError, match=said):
-        within_a_second(lambda: tool_for(schema))
+        in_bounded_time(lambda: tool_for(schema))
 
 
 def test_large_schemas_are_taken():
@@ -125,7 +129,7 @@ def test_large_schemas_are_taken():
         | {"deep": nested(30)},
         "$defs": {"X": {"type": "integer"}},
     }
-    tool = within_a_second(lambda: tool_for(schema))
+    tool = in_bounded_time(lambda: tool_for(schema))
 
     assert codes(tool, {"p7": {"x": 1}, "deep": {"a": {"a": {}}}}) == []
     assert codes(tool, {"p7": {"x": "1"}}) == ["type"]
@@ -172,7 +176,7 @@ ANSWERED = {
 
 @pytest.mark.parametrize("fast", [True, False], ids=["with jsonschema-rs", "without"])
 @pytest.mark.parametrize("name", ANSWERED)
-def test_answered_within_a_second(name: str, fast: bool, monkeypatch: pytest.MonkeyPatch):
+def test_answered_in_bounded_time(name: str, fast: bool, monkeypatch: pytest.MonkeyPatch):
     """Valid or not, or too much work to tell: never an exception, never a wait."""
     if not fast:
         monkeypatch.setattr(schema_validator, "quick", lambda schema: None)
@@ -180,7 +184,7 @@ def test_answered_within_a_second(name: str, fast: bool, monkeypatch: pytest.Mon
     tool = tool_for(schema)
     codes(tool, {})  # what is built at the first call is not the arguments' doing
 
-    found = within_a_second(lambda: codes(tool, arguments))
+    found = in_bounded_time(lambda: codes(tool, arguments))
 
     assert set(found) <= expected
     assert bool(found) is bool(expected)

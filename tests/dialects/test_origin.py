@@ -115,7 +115,7 @@ def test_it_runs_on_validated_arguments() -> None:
         (right,) = runner.run_sync(call('{"city": "Oslo"}')).outcomes
         (wrong,) = runner.run_sync(call('{"city": "Oslo", "zip": 1}')).outcomes
 
-    assert (right.value, wrong.status, wrong.code) == ({"city": "Oslo"}, "refused", "schema")
+    assert (right.value, wrong.status, wrong.code) == ({"city": "Oslo"}, "refused", "unknown_key")
 
 
 def test_without_a_handler_it_is_executed_elsewhere() -> None:

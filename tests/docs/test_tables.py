@@ -128,7 +128,7 @@ SOURCES: dict[str, Any] = {
     "raised": one("{}", name="fail"),
     "unserialisable": one("{}", name="opaque"),
     "not_dispatched": one("{}", name="local"),
-    "worker_died": one('{"status": 3}', name="_exit"),
+    "worker_died": one("{}", name="abort"),
     "deadline": one("{}", name="forever"),
     "denied": one("{}", name="denied"),
     "approver": one("{}", name="undecided"),
@@ -169,8 +169,7 @@ def registry() -> ToolRegistry:  # noqa: C901  # a list of tools
     def local() -> None:
         """Not at the top of a module."""
 
-    exits = {"type": "object", "properties": {"status": {"type": "integer"}}, "required": ["status"]}
-    registry.add(Tool.from_json_schema(name="_exit", input_schema=exits, handler=os._exit, executor="process"))
+    registry.add(Tool.from_json_schema(name="abort", input_schema={}, handler=os.abort, executor="process"))
 
     @registry.tool(timeout=0.02)
     async def forever() -> None:

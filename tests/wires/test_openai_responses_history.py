@@ -273,7 +273,7 @@ async def test_edited_arguments_go_back() -> None:
 
     registry = ToolRegistry([Tool.from_function(shell_call)])
     registry.repair(on="schema")(numbers)
-    shell = {**SHELL, "action": {"commands": [1]}}
+    shell = {**SHELL, "action": {"commands": [[]]}}
     async with Runner(registry) as runner:
         turn = await runner.run([item_done(shell), ended(shell)], wire=WIRE)
     assert [outcome.status for outcome in turn.outcomes] == ["succeeded"]
