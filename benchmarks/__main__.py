@@ -7,19 +7,20 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import TypedDict
 
-from benchmarks import assembly, importing, loopback, preview, running, validation
+from benchmarks import assembly, importing, loopback, preview, repairing, running, validation
 from benchmarks.harness import FULL, QUICK, Effort, Row
 
 FAMILIES = {
     "assembly": assembly.ROWS,
     "preview": preview.ROWS,
+    "repairing": repairing.ROWS,
     "validation": validation.ROWS,
     "running": running.ROWS,
     "importing": importing.ROWS,
     "loopback": loopback.ROWS,
 }
 ROWS = {row.name: row for family in FAMILIES.values() for row in family}
-_FORMATS = {"x": "{:.2f}x", "µs": "{:.1f} µs", "exponent": "{:.2f}", "modules": "{:.0f}"}
+_FORMATS = {"x": "{:.2f}x", "s": "{:.2f} s", "µs": "{:.1f} µs", "exponent": "{:.2f}", "modules": "{:.0f}"}
 
 
 class Line(TypedDict):
