@@ -22,7 +22,7 @@ NAMES = [
     "ArgumentIssue", "ArgumentsReplaced", "AttemptEnded", "AttemptStarted", "CallCompleted", "CallConflict",
     "CallDelta", "CallError", "CallFinalized", "CallPreview", "CallRepeated", "CallStarted", "CallStatus", "Cancelled", "CitationAdded", "Defer", "Deferred", "Denied",
     "Deny", "Diagnostic", "DialectError", "Edit", "Event", "ExecutorError", "Failed", "Fault", "FieldAppended", "FieldChange", "FieldSet", "File", "FinalizerClosed", "FinishPolicy", "Grade",
-    "Image", "IncompleteCall", "Interrupted", "InvalidArguments", "InvalidToken", "Limits", "MalformedArguments", "NoSuchTool", "NotExecuted", "Outcome",
+    "Happened", "Image", "IncompleteCall", "Interrupted", "Interruption", "InvalidArguments", "InvalidToken", "JournalError", "Limits", "MalformedArguments", "NoSuchTool", "NotExecuted", "NotHappened", "Outcome",
     "PluginError", "Preview", "PreviewList", "PreviewObject", "ProgressReported", "Refuse", "Refused", "RegistrationError", "Renamed", "RepairAnswered", "RepairBudget",
     "RepairRecord", "RepairRefused", "RepairRequest", "Repaired", "RepairedArguments", "Result", "Retry", "RunStream", "Runner", "RunnerClosed",
     "StreamEvent", "StreamFinalizer", "StreamInterrupted", "Succeeded", "TextDelta", "TimedOut", "TooManyInvalidTurns", "Tool", "ToolCall",
@@ -31,8 +31,8 @@ NAMES = [
 ]  # fmt: skip
 
 SEAMS = [
-    "ApprovalDecision", "ApprovalRequest", "Approve", "Approver", "Decode", "Defer", "Deny", "Executor", "Fault", "HookBinding", "Invocation", "Job", "Outcome", "Part", "Reading", "Refuse", "Renamed",
-    "RepairHook", "RepairRequest", "Repaired", "Response", "Sink", "ToolResult", "Wire",
+    "ApprovalDecision", "ApprovalRequest", "Approve", "Approver", "CallEntry", "Decode", "Defer", "Deny", "Executor", "Fault", "HookBinding", "Invocation", "Job", "Journal", "Outcome", "Part", "Payload", "Reading", "Refuse", "Renamed",
+    "RepairHook", "RepairRequest", "Repaired", "Response", "Sink", "ToolResult", "TurnEntry", "Wire", "turn_of",
 ]  # fmt: skip
 
 PUBLIC = {
@@ -40,6 +40,8 @@ PUBLIC = {
     "toolrun.abc": SEAMS,
     "toolrun.executors": ["InlineExecutor", "ProcessExecutor", "ThreadExecutor"],
     "toolrun.history": ["HistoryIssue", "check", "trim"],
+    "toolrun.journals": ["MemoryJournal", "SqliteJournal"],
+    "toolrun.testing": ["DurableExecutorSuite", "ExecutorSuite", "JournalSuite", "Ledger", "sample_tools"],
     "toolrun.repairs": [
         "RepairedArguments",
         "bare_keys",
@@ -210,6 +212,7 @@ ERRORS: dict[str, ToolrunError] = {
         toolrun.ApprovalError("it raised", call=CALL),
         toolrun.CallConflict(key="run:turn:0", tool="pay"),
         toolrun.ExecutorError("the worker process ended"),
+        toolrun.JournalError("the disk is full"),
         toolrun.CallError("no", call=CALL),
         toolrun.IncompleteCall(call=CALL),
         toolrun.MalformedArguments(call=CALL, issue=ISSUE),

@@ -44,6 +44,7 @@ from toolrun._core.exceptions import (
     IncompleteCall,
     InvalidArguments,
     InvalidToken,
+    JournalError,
     MalformedArguments,
     NoSuchTool,
     PluginError,
@@ -80,6 +81,7 @@ from toolrun._core.retry import Retry
 from toolrun._core.tools import Tool
 from toolrun._runtime.events import RunStream
 from toolrun._runtime.limits import Limits
+from toolrun._runtime.recovery import Happened, Interruption, NotHappened
 from toolrun._runtime.runner import Runner
 from toolrun._runtime.turn import Turn
 from toolrun._stream import StreamFinalizer, afinalize, finalize
@@ -125,15 +127,19 @@ __all__ = [
     "FinalizerClosed",
     "FinishPolicy",
     "Grade",
+    "Happened",
     "Image",
     "IncompleteCall",
     "Interrupted",
+    "Interruption",
     "InvalidArguments",
     "InvalidToken",
+    "JournalError",
     "Limits",
     "MalformedArguments",
     "NoSuchTool",
     "NotExecuted",
+    "NotHappened",
     "Outcome",
     "PluginError",
     "Preview",

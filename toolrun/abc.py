@@ -3,6 +3,7 @@
 * `RepairHook`: answers a `RepairRequest` with `Repaired`, `Renamed`, `Refuse` or None.
 * `Approver`: decides whether a call may run.
 * `Executor`: one verb, `execute(job)`, that gives an `Outcome`.
+* `Journal`: keeps what was begun and what came of it, so that a process that dies leaves an account of it.
 * `Wire`: reads a provider's events into a `Sink`, and writes its history.
 """
 
@@ -10,13 +11,27 @@ from toolrun._core.approval import ApprovalDecision, ApprovalRequest, Approve, A
 from toolrun._core.outcomes import Outcome
 from toolrun._core.repair import Fault, HookBinding, Reading, Refuse, Renamed, Repaired, RepairHook, RepairRequest
 from toolrun._core.response import Part, Response
-from toolrun._core.seams import Decode, Executor, Invocation, Job, Sink, ToolResult, Wire
+from toolrun._core.seams import (
+    CallEntry,
+    Decode,
+    Executor,
+    Invocation,
+    Job,
+    Journal,
+    Payload,
+    Sink,
+    ToolResult,
+    TurnEntry,
+    Wire,
+    turn_of,
+)
 
 __all__ = [
     "ApprovalDecision",
     "ApprovalRequest",
     "Approve",
     "Approver",
+    "CallEntry",
     "Decode",
     "Defer",
     "Deny",
@@ -25,8 +40,10 @@ __all__ = [
     "HookBinding",
     "Invocation",
     "Job",
+    "Journal",
     "Outcome",
     "Part",
+    "Payload",
     "Reading",
     "Refuse",
     "Renamed",
@@ -36,5 +53,7 @@ __all__ = [
     "Response",
     "Sink",
     "ToolResult",
+    "TurnEntry",
     "Wire",
+    "turn_of",
 ]

@@ -46,6 +46,8 @@ RUNNER = {
     "start": "runtime/test_eager_starts.py::test_a_proven_call_runs_while_the_stream_goes_on",
     "result_limit": "runtime/test_results.py::test_the_limit_of_results",
     "result_store": "runtime/test_results.py::test_a_store_keeps_the_whole",
+    "journal": "runtime/test_journal.py::test_what_is_recorded_and_when",
+    "verify": "runtime/test_journal.py::test_asking_the_outside_world",
     "run_id": "runtime/test_runner.py::test_deps_reach_tools_only",
 }
 RUN = {
@@ -72,6 +74,7 @@ RESUME = {
     "deps": "runtime/test_approvals.py::test_the_key_is_the_same_as_if_it_had_run_at_once",
 }
 RESUME_SYNC = dict.fromkeys(RESUME, "runtime/test_approvals.py::test_without_an_event_loop")
+RECOVER = {"deps": "runtime/test_journal.py::test_deps_of_recovered_calls"}
 TOOL = {
     "approval": "runtime/test_approvals.py::test_every_decision",
     "max_concurrency": "runtime/test_order_and_limits.py::test_how_many_run_at_once",
@@ -142,6 +145,7 @@ def parameters(function: object, *without: str) -> set[str]:
         (EXECUTE, parameters(Runner.execute)),
         (RESUME, parameters(Runner.resume)),
         (RESUME_SYNC, parameters(Runner.resume_sync)),
+        (RECOVER, parameters(Runner.recover)),
         (TOOL, set(ToolOptions.__annotations__)),
         (DECLARE, parameters(ToolRegistry.tool, "function")),
         (HOOK, parameters(ToolRegistry.repair, "hook")),
@@ -151,7 +155,7 @@ def parameters(function: object, *without: str) -> set[str]:
         (POLICY, {field.name for field in fields(FinishPolicy)}),
     ],
     ids=[
-        "Runner", "run", "stream", "run_sync", "execute", "resume", "resume_sync", "ToolOptions", "tool", "repair", "Retry", "RepairBudget",
+        "Runner", "run", "stream", "run_sync", "execute", "resume", "resume_sync", "recover", "ToolOptions", "tool", "repair", "Retry", "RepairBudget",
         "Limits", "FinishPolicy",
     ],
 )  # fmt: skip

@@ -15,6 +15,7 @@ ToolrunError
 ├── TooManyInvalidTurns      turn after turn has unfit calls; has .turn
 ├── CallConflict             one key, two different sets of arguments
 ├── ExecutorError            an executor could not run a call, or lost it while it ran
+├── JournalError             a journal cannot be opened, read or written; the message says what to do
 ├── CallError                one call cannot go on; has .call
 │   ├── IncompleteCall       the model did not finish it
 │   ├── MalformedArguments   not one strict JSON object; has .issue
@@ -123,6 +124,10 @@ class CallConflict(ToolrunError):
 
 class ExecutorError(ToolrunError):
     """An executor could not run a call, or lost it while it ran; the outcome's `started` tells which."""
+
+
+class JournalError(ToolrunError):
+    """A journal cannot be opened, read or written; what it confirmed before is not lost."""
 
 
 class CallError(ToolrunError):

@@ -16,14 +16,14 @@ from toolrun._core.calls import CallStatus
 from toolrun._core.examining import Candidate, Finding, examine, reread
 from toolrun._core.exceptions import RepairRefused
 from toolrun._core.judging import judge, make_record, make_request, next_hook
-from toolrun._core.outcomes import Failed, NotExecuted, Outcome, Refused, Succeeded, completed
+from toolrun._core.outcomes import Failed, Interrupted, NotExecuted, Outcome, Refused, Succeeded, completed
 from toolrun._core.repair import Refuse
 from toolrun._core.steps import Answered, ApprovalAnswer, AskApproval, AskRepair, Flow, HookAnswer, Note
 
 if TYPE_CHECKING:
     from toolrun._core.approval import Answer
     from toolrun._core.calls import ToolCall
-    from toolrun._core.records import RepairRecord
+    from toolrun._core.records import Grade, RepairRecord
     from toolrun._core.registry import ToolRegistry
     from toolrun._core.repair import Fault, HookBinding, RepairBudget
 
@@ -156,3 +156,40 @@ def _refused(call: ToolCall, finding: Finding, records: list[RepairRecord]) -> R
         message=message,
         repairs=tuple(records),
     )
+
+
+def restarted_flow(
+    call: ToolCall,
+    *,
+    tool: str,
+    text: str,
+    grade: Grade,
+    repairs: tuple[RepairRecord, ...],
+    registry: ToolRegistry,
+) -> Flow:
+    """Take a call on that began in a process that has ended, with exactly the arguments that it began with.
+
+    No repair hook is asked, and no approver. If the tool is gone, or takes other arguments now, it is interrupted.
+
+    Args:
+        call: The call as the model wrote it.
+        tool: The registered name that it ran under.
+        text: The argument text that it ran with.
+        grade: How that relates to what the model wrote.
+        repairs: The audit records of the hooks that answered.
+        registry: The tools.
+    """
+    candidate = Candidate(text=text, rewritten=True, renamed=tool, grades=(grade,))
+    finding = examine(call, candidate, registry)
+    if finding.validated is None or finding.tool is None:
+        return Interrupted(
+            call=call,
+            tool=tool,
+            code=finding.code,
+            error=finding.error,
+            message=results.INTERRUPTED,
+            repairs=repairs,
+            grade=grade,
+            started=True,
+        )
+    return (yield from admitted(finding.validated._replace(repairs=repairs), finding.tool))

@@ -21,6 +21,8 @@ QUOTED_CHARACTERS: Final = 200
 
 NOT_RUN: Final = "Not run: "
 
+INTERRUPTED: Final = "The program ended while the tool ran. Whether it had its effect is not known."
+
 MAY_HAVE_RUN: Final = " It may have had an effect before it failed."
 
 _REASONS: Final = {

@@ -1,14 +1,16 @@
-"""The protocols behind `toolrun.abc`: what a wire and an executor are, and what they are given."""
+"""The protocols behind `toolrun.abc`: what a wire, an executor and a journal are, and what they are given."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, Protocol, Self, TypeAlias
 
 from toolrun._core.repair import digest
 
 if TYPE_CHECKING:
+    from types import TracebackType
+
     from toolrun._core.calls import CallKind, Effect, ToolCall
     from toolrun._core.content import ContentPart
     from toolrun._core.events import TextKind
@@ -187,3 +189,187 @@ class Executor(ABC):
     def abandoned(self) -> int:
         """How many threads or processes still run for calls that were given up."""
         return 0
+
+
+class Payload:
+    """A text for a journal, written when it is first asked for: a journal in memory may never ask.
+
+    Args:
+        write: Writes it.
+    """
+
+    __slots__ = ("_text", "_write")
+
+    def __init__(self, write: Callable[[], str]) -> None:
+        """See the class."""
+        self._write = write
+        self._text: str | None = None
+
+    @property
+    def text(self) -> str:
+        """The text, the same each time."""
+        if self._text is None:
+            self._text = self._write()
+        return self._text
+
+
+class CallEntry(NamedTuple):
+    """What a journal holds of one call.
+
+    Attributes:
+        key: The key of the call; `turn_of` tells its turn.
+        tool: The registered name; `""` if the call was settled without a start.
+        arguments: The validated arguments as JSON text.
+        effect: What running it again would do.
+        attempt: The last attempt that began; 0 if none did.
+        audit: How the arguments came to be: grade and repair records.
+        epoch: The owner that began it.
+        outcome: What came of it; None as long as that is open.
+    """
+
+    key: str
+    tool: str
+    arguments: str
+    effect: Effect
+    attempt: int
+    audit: str
+    epoch: int
+    outcome: str | None
+
+
+class TurnEntry(NamedTuple):
+    """What a journal holds of one turn.
+
+    Attributes:
+        key: Run and turn.
+        data: The text that was kept for it.
+        calls: What is known of its calls, by key; one that was neither started nor settled has no entry.
+        finished: True if its outcomes were handed over.
+    """
+
+    key: str
+    data: str
+    calls: Mapping[str, CallEntry]
+    finished: bool
+
+
+def turn_of(key: str) -> str:
+    """The key of the turn that a call belongs to: what stands before the position.
+
+    Args:
+        key: The key of a call.
+    """
+    return key.rpartition(":")[0]
+
+
+class Journal(ABC):
+    """Keeps what was begun and what came of it, so that a process that dies leaves an account of it.
+
+    A journal has one owner at a time, and every owner has a higher `epoch` than the one before. What a verb has
+    returned for is as durable as the journal is; cancelling one of them leaves open whether it took place. The
+    texts are the runner's; a journal does not read them.
+    """
+
+    @property
+    @abstractmethod
+    def epoch(self) -> int:
+        """The number of this owner, from 1."""
+
+    @abstractmethod
+    async def start(self, job: Job, *, audit: Payload, turn: Payload) -> CallEntry | None:
+        """Record that an attempt begins, before it does; its turn with it, if that is not there yet.
+
+        Args:
+            job: The attempt.
+            audit: How its arguments came to be.
+            turn: What is known of its turn.
+
+        Returns:
+            None if it is recorded and may begin. An entry if it may not: the call has an outcome, or this attempt,
+            or a later one, was begun before.
+
+        Raises:
+            CallConflict: The key was used with another tool or other arguments.
+            JournalError: Nothing is recorded.
+        """
+
+    @abstractmethod
+    async def settle(self, key: str, outcome: Payload, *, attempt: int | None = None) -> bool:
+        """Record an outcome; the first one stands.
+
+        Args:
+            key: The call; it need not have been started.
+            outcome: What came of it.
+            attempt: The attempt that it came of: it must be the last one begun, and begun by this owner. None for
+                whoever decides from outside.
+
+        Returns:
+            False, with nothing recorded, if the call has an outcome, or a later attempt or owner has taken it over.
+
+        Raises:
+            JournalError: Nothing is recorded.
+        """
+
+    @abstractmethod
+    async def outcome(self, key: str) -> str:
+        """Wait until a call has an outcome, and return its text.
+
+        Args:
+            key: A call that was started.
+
+        Raises:
+            JournalError: There is no such call, or the journal was closed.
+        """
+
+    @abstractmethod
+    async def keep(self, turn: str, data: Payload) -> None:
+        """Keep a turn, over what was kept of it before: some of its calls wait for something outside.
+
+        Args:
+            turn: Its key.
+            data: What is known of it.
+
+        Raises:
+            JournalError: Nothing is recorded.
+        """
+
+    @abstractmethod
+    async def finish(self, turn: str) -> None:
+        """Note that the outcomes of a turn are handed over. The note may wait for the next write.
+
+        Args:
+            turn: Its key; one that is not there is no error.
+        """
+
+    @abstractmethod
+    async def unsettled(self) -> Sequence[str]:
+        """The keys of the turns that were not finished, the oldest first.
+
+        Raises:
+            JournalError: It cannot be read.
+        """
+
+    @abstractmethod
+    async def turn(self, key: str) -> TurnEntry | None:
+        """What is known of a turn; None if there is no such turn.
+
+        Args:
+            key: Its key.
+
+        Raises:
+            JournalError: It cannot be read.
+        """
+
+    @abstractmethod
+    async def aclose(self) -> None:
+        """Write what is waiting, and give the journal up. A second time does nothing."""
+
+    async def __aenter__(self) -> Self:
+        """Leave the block to close the journal."""
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Close it."""
+        await self.aclose()

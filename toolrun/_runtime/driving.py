@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
@@ -16,6 +17,7 @@ from toolrun._core.steps import Answered, AskApproval, AskRepair, Execute, Note
 from toolrun._runtime.approvals import ask_approver
 from toolrun._runtime.asking import ask_hook
 from toolrun._runtime.attempt import run_attempts
+from toolrun._runtime.journaling import Execution
 from toolrun._runtime.limits import passed
 from toolrun._runtime.ordering import Ordering
 from toolrun._runtime.progress import Reporter
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from toolrun._core.steps import ApprovalAnswer, Flow
     from toolrun._core.tools import Tool
     from toolrun._runtime.attempt import Listener
+    from toolrun._runtime.journaling import TurnRecord
     from toolrun._runtime.settings import Settings
 
 
@@ -43,7 +46,14 @@ class Driver:
     """
 
     def __init__(
-        self, settings: Settings, *, registry: ToolRegistry, deps: object, turn: str, emit: Listener | None
+        self,
+        settings: Settings,
+        *,
+        registry: ToolRegistry,
+        deps: object,
+        turn: str,
+        emit: Listener | None,
+        record: TurnRecord | None = None,
     ) -> None:
         self.started: dict[int, Job] = {}
         self._settings = settings
@@ -51,6 +61,7 @@ class Driver:
         self._deps = deps
         self._turn = turn
         self._emit = emit
+        self._record = record
         self._reports: dict[int, Reporter] = {}
         self._ordering: Ordering | None = None
 
@@ -156,9 +167,13 @@ class Driver:
                 self._end_report(call)  # what the attempt tells from now on is late
             self._tell(event)
 
+        told = None if self._emit is None else emit
         executor = self._settings.executor_for(tool)
         try:
-            outcome = await run_attempts(make_job, tool, executor, None if self._emit is None else emit)
+            if self._record is not None:
+                write = functools.partial(self._written, validated=validated, tool=tool)
+                return await self._record.run(Execution(validated, tool, executor, make_job, told, write))
+            outcome = await run_attempts(make_job, tool, executor, told)
         finally:
             self._end_report(call)
         return await self._written(outcome, validated, tool)

@@ -17,14 +17,16 @@ from toolrun._core.repair import HookBinding, RepairBudget, bind
 from toolrun._core.tools import check_result_limit
 from toolrun._runtime.approvals import matched
 from toolrun._runtime.events import RunStream
+from toolrun._runtime.journaling import check_journal
 from toolrun._runtime.limits import Limits
+from toolrun._runtime.recovery import read_left
 from toolrun._runtime.session import TurnSession
 from toolrun._runtime.settings import OnStreamError, Settings, Start
 from toolrun._runtime.tokens import checked_key, dump_turn, load_turn
 from toolrun.repairs import lossless
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
     from contextlib import AbstractContextManager
     from types import TracebackType
 
@@ -34,8 +36,9 @@ if TYPE_CHECKING:
     from toolrun._core.calls import ToolCall
     from toolrun._core.registry import ToolRegistry
     from toolrun._core.repair import RepairHook
-    from toolrun._core.seams import Executor, Wire
+    from toolrun._core.seams import Executor, Journal, Wire
     from toolrun._runtime.attempt import Listener
+    from toolrun._runtime.recovery import Verify
     from toolrun._runtime.turn import Turn
     from toolrun._runtime.writing import ResultStore
     from toolrun._stream import EndOfStream
@@ -72,6 +75,10 @@ class Runner:
             limit.
         result_store: Called with the outcome and the whole text of a result that is longer; what it returns, such as
             a path, is told to the model as where the whole is. Sync or async.
+        journal: Keeps each turn before its first start, each start before the tool, and each outcome before it is
+            returned, for `recover`; calls start when the stream has ended. It is not closed with the runner.
+        verify: Asked what became of a call with `effect="once"` that began in a process which has ended: `Happened`,
+            `NotHappened`, or None if it cannot tell. Sync or async.
         run_id: Part of every key; by default a new random one.
 
     Raises:
@@ -110,6 +117,8 @@ class Runner:
         limits: Limits | None = None,
         result_limit: int | None = 100_000,
         result_store: ResultStore | None = None,
+        journal: Journal | None = None,
+        verify: Verify | None = None,
         run_id: str | None = None,
     ) -> None:
         """See the class."""
@@ -130,6 +139,7 @@ class Runner:
             raise RegistrationError("Runner needs an approval_timeout > 0 or None")
         if limits is not None and not isinstance(limits, Limits):
             raise RegistrationError(f"limits must be a Limits, not {limits!r}")
+        check_journal(journal, verify, start)
         chain = lossless() if repairs is None else repairs
         self._settings = Settings(
             registry=registry,
@@ -149,6 +159,8 @@ class Runner:
             limits=limits or Limits(),
             result_limit=result_limit,
             result_store=result_store,
+            journal=journal,
+            verify=verify,
         )
         self._stack = ExitStack()
         self._portal: BlockingPortal | None = None
@@ -262,8 +274,37 @@ class Runner:
         """
         if isinstance(turn, str):
             turn = self.load_turn(turn)
-        session = self._session(deps, turn.wire or "auto", turn.turn_id, run_id=turn.run_id)
+        session = self._session_of(turn, deps)
         return await session.resume(turn, matched(turn, answers, session.registry))
+
+    async def recover(self, *, deps: object = None) -> AsyncIterator[Turn]:
+        """Take on what earlier processes left behind, one turn after another, the oldest first.
+
+        A call whose outcome is recorded keeps it, and one that never began is run. One that began and has no outcome
+        is run again if its effect was `idempotent` (with the same key) or `pure`; with `once` it is `Interrupted`,
+        unless `verify` knows better. Turns that wait for answers come as they are, for `resume`. A turn that was
+        handed over just before the process ended may come once more.
+
+        Args:
+            deps: As for `run`.
+
+        Yields:
+            Each turn with its outcomes, as `run` would have returned it.
+
+        Raises:
+            JournalError: The journal cannot be read or written.
+            UnknownWire: A turn came over a wire that is not registered here.
+            RegistrationError: The runner has no journal.
+            RunnerClosed: The runner's block was left.
+        """
+        journal = self._settings.journal
+        if journal is None:
+            raise RegistrationError("recover reads a journal: Runner(…, journal=…)")
+        for key in await journal.unsettled():
+            entry = None if key in self._settings.running else await journal.turn(key)
+            if entry is not None:
+                left = read_left(entry)
+                yield await self._session_of(left.turn, deps).recover(left)
 
     def resume_sync(self, turn: Turn | str, answers: Mapping[str | int, Answer], *, deps: object = None) -> Turn:
         """`resume` for code without an event loop, as `run_sync` is for `run`.
@@ -392,6 +433,9 @@ class Runner:
         return TurnSession(
             self._settings, deps=deps, wire=wire, turn_id=turn_id or _random_id(), emit=emit, run_id=run_id
         )
+
+    def _session_of(self, turn: Turn, deps: object) -> TurnSession:
+        return self._session(deps, turn.wire or "auto", turn.turn_id, run_id=turn.run_id)
 
     def _check_open(self) -> None:
         if self._closed:

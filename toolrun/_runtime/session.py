@@ -6,7 +6,7 @@ import functools
 import time
 from contextlib import nullcontext
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from toolrun._core import results
 from toolrun._core.events import (
@@ -24,14 +24,16 @@ from toolrun._core.outcomes import Cancelled, Deferred, Failed
 from toolrun._core.response import CALL, Part, Response
 from toolrun._runtime.driving import Driver
 from toolrun._runtime.early import EarlyStarts
+from toolrun._runtime.journaling import TurnRecord
 from toolrun._runtime.pool import run_pool
 from toolrun._runtime.reading import read
+from toolrun._runtime.recovery import begun_again
 from toolrun._runtime.turn import Turn
 from toolrun._stream import StreamFinalizer, kind_of
 from toolrun.wires import get_wire
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Coroutine, Mapping, Sequence
 
     from toolrun._core.approval import Answer
     from toolrun._core.calls import ToolCall
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
     from toolrun._core.seams import Wire
     from toolrun._core.steps import Flow
     from toolrun._runtime.attempt import Listener
+    from toolrun._runtime.recovery import Left
     from toolrun._runtime.settings import Settings
     from toolrun._stream import EndOfStream
 
@@ -65,7 +68,18 @@ class TurnSession:
         self._run_id = run_id or settings.run_id
         self._turn_id = turn_id
         self._emit = emit
-        self._driver = Driver(settings, registry=self.registry, deps=deps, turn=f"{self._run_id}:{turn_id}", emit=emit)
+        key = f"{self._run_id}:{turn_id}"
+        self._record = None
+        if settings.journal is not None:
+            self._record = TurnRecord(
+                settings.journal,
+                key,
+                self._snapshot,
+                running=settings.running,
+                verify=settings.verify,
+                deps=deps,
+            )
+        self._driver = Driver(settings, registry=self.registry, deps=deps, turn=key, emit=emit, record=self._record)
         self._named_wire = None if wire == "auto" else get_wire(wire)
         self._stream: StreamFinalizer | None = None
         self._calls: tuple[ToolCall, ...] = ()
@@ -98,9 +112,13 @@ class TurnSession:
             StreamInterrupted: It raised before a finish, and the settings say to raise.
             TooManyInvalidTurns: As the limits say.
             UnknownWire: Nothing that came was recognised.
+            JournalError: Calls wait for an answer, and the turn could not be kept until then.
             TypeError: It is not a source.
         """
         kind_of(source)
+        return await self._followed(self._consume(source, end))
+
+    async def _consume(self, source: object, end: EndOfStream) -> Turn:
         if self._settings.starts_early(self.registry):
             self._early = EarlyStarts(self._work_early, self._settings.max_concurrency)
         async with self._early or nullcontext():
@@ -127,7 +145,11 @@ class TurnSession:
 
         Raises:
             TooManyInvalidTurns: As the limits say.
+            JournalError: As for `consume`.
         """
+        return await self._followed(self._execute(calls))
+
+    async def _execute(self, calls: Sequence[ToolCall]) -> Turn:
         self._calls = tuple(reread(call, position) for position, call in enumerate(calls))
         self._response = Response(parts=tuple(Part(CALL, {}, call.position) for call in self._calls))
         await self._run(self._calls)
@@ -136,11 +158,20 @@ class TurnSession:
         return self.turn()
 
     async def resume(self, turn: Turn, answers: Mapping[int, Answer]) -> Turn:
-        """Take the deferred calls of a turn on that were answered; the others keep their outcomes."""
-        self._calls, self._response, self._expires_at = turn.calls, turn.response, turn.expires_at
-        self._diagnostics = list(turn.diagnostics)
+        """Take the deferred calls of a turn on that were answered; the others keep their outcomes.
+
+        Raises:
+            JournalError: The turn could not be kept; nothing of it went on.
+        """
+        return await self._followed(self._resume(turn, answers))
+
+    async def _resume(self, turn: Turn, answers: Mapping[int, Answer]) -> Turn:
+        self._restore(turn)
         before = {outcome.call.position: outcome for outcome in turn.outcomes}
         self._outcomes = {position: outcome for position, outcome in before.items() if position not in answers}
+        if self._record is not None:
+            self._record.settled.update(self._outcomes)
+            await self._record.keep()
         for position, answer in answers.items():
             self._tell(ApprovalAnswered(position, answer))
 
@@ -150,6 +181,30 @@ class TurnSession:
         answered = [before[position].call for position in answers]
         await self._run_flows(answered, make_flow)
         self._answer_repetitions(answered)
+        return self.turn()
+
+    async def recover(self, left: Left) -> Turn:
+        """Take a turn on that a process left behind: what has an outcome keeps it, the rest is run as far as it may be.
+
+        Raises:
+            JournalError: As for `consume`.
+        """
+        return await self._followed(self._recover(left))
+
+    async def _recover(self, left: Left) -> Turn:
+        self._restore(left.turn)
+        self._outcomes = dict(left.outcomes)
+        if self._record is not None:
+            self._record.take_over(left)
+        mine = _of_the_client(self._calls)
+        fresh = self._flows(mine, self._settings.chain)
+
+        def make_flow(call: ToolCall) -> Flow:
+            entry = left.begun.get(call.position)
+            return fresh(call) if entry is None else begun_again(call, entry, self.registry)
+
+        await self._run_flows([call for call in mine if call.position not in self._outcomes], make_flow)
+        self._answer_repetitions(mine)
         return self.turn()
 
     def turn(self) -> Turn:
@@ -168,6 +223,18 @@ class TurnSession:
             diagnostics=tuple(self._diagnostics),
             expires_at=self._expires_at,
         )
+
+    def _snapshot(self) -> Turn:
+        """The turn with the outcomes that are known by now, and no others."""
+        turn = self.turn()
+        return replace(turn, outcomes=tuple(one for one in turn.outcomes if one.call.position in self._outcomes))
+
+    def _restore(self, turn: Turn) -> None:
+        self._calls, self._response, self._expires_at = turn.calls, turn.response, turn.expires_at
+        self._diagnostics = list(turn.diagnostics)
+
+    async def _followed(self, running: Coroutine[Any, Any, Turn]) -> Turn:
+        return await (running if self._record is None else self._record.follow(running, self.turn))
 
     @property
     def _wire(self) -> Wire | None:

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from toolrun._core.policy import FinishPolicy
     from toolrun._core.registry import ToolRegistry
     from toolrun._core.repair import HookBinding, RepairBudget
+    from toolrun._core.seams import Journal
     from toolrun._core.tools import Tool
+    from toolrun._runtime.recovery import Verify
     from toolrun._runtime.writing import ResultStore
 
 OnStreamError: TypeAlias = Literal["raise", "return"]
@@ -45,6 +47,9 @@ class Settings:
     approver: Approver | None = None
     approval_timeout: float | None = None
     limits: Limits = field(default_factory=Limits)
+    journal: Journal | None = None
+    verify: Verify | None = None
+    running: set[str] = field(default_factory=set)
     signing_key: bytes | None = field(default=None, repr=False)
     gates: Gates = field(init=False)
     guard: LoopGuard = field(init=False)
@@ -64,6 +69,8 @@ class Settings:
         """Tell whether any call of a turn may start before the end of its stream."""
         if registry.orders_calls or self.limits.calls is not None or self.limits.repeats is not None:
             return False  # what a call has to wait for, or whether it is one too many, is known when all have come
+        if self.journal is not None:
+            return False  # the turn is recorded before its first start, and so has to be whole
         return self.start == "eager" or any(tool.eager for tool in registry)
 
     @property

@@ -1,0 +1,511 @@
+"""A runner with a journal: what is recorded and when, and what follows from what is there."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import anyio
+import pytest
+
+import toolrun
+from toolrun import (
+    Approve,
+    CallConflict,
+    Happened,
+    Interruption,
+    JournalError,
+    NotHappened,
+    RegistrationError,
+    Retry,
+    Runner,
+    ToolContext,
+    ToolError,
+    ToolRegistry,
+    TryAgain,
+)
+from toolrun.executors import ThreadExecutor
+from toolrun.history import check
+from toolrun.journals import MemoryJournal, SqliteJournal
+
+from .responses import openai_chunks, openai_completion, response
+
+
+class World:
+    """The tools, what they did, and where the program is to stop."""
+
+    def __init__(self) -> None:
+        self.effects: list[tuple[str, str, int]] = []
+        self.stops_in: str | None = None
+        self.entered = anyio.Event()
+        self.registry = ToolRegistry()
+
+        @self.registry.tool
+        async def charge(n: int, context: ToolContext[object]) -> str:
+            return await self.work(context)
+
+        @self.registry.tool(effect="idempotent")
+        async def put(n: int, context: ToolContext[object]) -> str:
+            return await self.work(context)
+
+        @self.registry.tool(effect="pure")
+        async def look(n: int, context: ToolContext[object]) -> str:
+            return await self.work(context)
+
+        @self.registry.tool(approval=True)
+        async def pay(n: int, context: ToolContext[object]) -> str:
+            return await self.work(context)
+
+    async def work(self, context: ToolContext[Any]) -> str:
+        self.effects.append((context.tool, context.key, context.attempt))
+        if self.stops_in == context.tool:
+            self.entered.set()
+            await anyio.sleep_forever()
+        await anyio.lowlevel.checkpoint()
+        return f"{context.tool} done"
+
+
+async def left_behind(world: World, tool: str, source: object, **options: Any) -> MemoryJournal:
+    """Run until the tool is in the middle of its work, and take the journal away, as the end of the process would."""
+    journal = MemoryJournal()
+    world.stops_in = tool
+    async with anyio.create_task_group() as group:
+        group.start_soon(
+            lambda: Runner(world.registry, journal=journal, run_id="R", **options).run(source, turn_id="T")
+        )
+        await world.entered.wait()
+        await anyio.wait_all_tasks_blocked()
+        later = journal.reopened()
+        group.cancel_scope.cancel()
+    world.stops_in = None
+    return later
+
+
+async def recovered(world: World, journal: MemoryJournal, **options: Any) -> list[Any]:
+    runner = Runner(world.registry, journal=journal, **options)
+    return [turn async for turn in runner.recover()]
+
+
+# -- while all goes well ----------------------------------------------------------------------
+
+
+class Telling(MemoryJournal):
+    """Says what it is asked, in between what the tools do."""
+
+    def __init__(self, said: list[str]) -> None:
+        super().__init__()
+        self.said = said
+
+    async def start(self, job, *, audit, turn):
+        known = "with its turn" if turn.text and len(json.loads(turn.text)["calls"]["$tuple"]) == 2 else "alone"
+        self.said.append(f"start {job.tool} {job.attempt}, {known}")
+        return await super().start(job, audit=audit, turn=turn)
+
+    async def settle(self, key, outcome, *, attempt=None):
+        self.said.append(f"settle {key} {json.loads(outcome.text)['type']} {attempt}")
+        return await super().settle(key, outcome, attempt=attempt)
+
+    async def finish(self, turn):
+        self.said.append(f"finish {turn}")
+        await super().finish(turn)
+
+
+async def test_what_is_recorded_and_when():
+    """The turn with its first start, each start before the tool, each outcome before it is told, the end at last."""
+    said: list[str] = []
+    registry = ToolRegistry()
+
+    @registry.tool(effect="idempotent", retry=Retry(on=OSError, wait=0))
+    async def put(n: int, context: ToolContext[None]) -> str:
+        said.append(f"put {context.attempt}")
+        if context.attempt == 1:
+            raise OSError("reset")
+        return "done"
+
+    runner = Runner(registry, journal=Telling(said), run_id="R", max_concurrency=1)
+    await runner.run(response(("put", '{"n": 1}'), ("nope", "{}")), turn_id="T")
+    said.append("told")
+
+    assert said == [
+        "start put 1, with its turn",
+        "put 1",
+        "start put 2, alone",
+        "put 2",
+        "settle R:T:0 Succeeded 2",
+        "settle R:T:1 Refused None",
+        "finish R:T",
+        "told",
+    ]
+
+
+async def test_a_turn_without_starts_is_not_recorded():
+    """There is nothing in it that could happen twice."""
+    journal = MemoryJournal()
+
+    await Runner(ToolRegistry(), journal=journal, run_id="R").run(response(("nope", "{}")), turn_id="T")
+
+    assert await journal.turn("R:T") is None
+
+
+async def test_the_same_turn_again():
+    """Recorded outcomes are returned, and nothing runs; other arguments under the same key are a conflict."""
+    world = World()
+    runner = Runner(world.registry, journal=MemoryJournal(), run_id="R")
+
+    first = await runner.run(response(("charge", '{"n": 1}')), turn_id="T")
+    again = await runner.run(response(("charge", '{"n": 1}')), turn_id="T")
+    other = await runner.run(response(("charge", '{"n": 2}')), turn_id="T")
+
+    assert again.messages() == first.messages()
+    assert len(world.effects) == 1
+    (outcome,) = other.outcomes
+    assert (outcome.status, outcome.code, outcome.started) == ("failed", "conflict", False)
+    assert isinstance(outcome.error, CallConflict)
+    assert (await runner.run(response(("charge", '{"n": 1}')), turn_id="T")).messages() == first.messages()
+
+
+async def test_a_turn_that_is_still_running_is_joined():
+    """Whoever submits the same turn meanwhile gets the same outcomes."""
+    world = World()
+    runner = Runner(world.registry, journal=MemoryJournal(), run_id="R")
+    turns: list[Any] = []
+
+    async def run() -> None:
+        turns.append(await runner.run(response(("charge", '{"n": 1}')), turn_id="T"))
+
+    async with anyio.create_task_group() as group:
+        for _ in range(3):
+            group.start_soon(run)
+
+    assert world.effects == [("charge", "R:T:0", 1)]
+    assert [turn.outcomes[0].value for turn in turns] == ["charge done"] * 3
+
+
+@pytest.mark.parametrize("verb", ["start", "settle"])
+async def test_a_journal_that_fails(verb: str):
+    """What cannot be recorded does not run; an outcome that cannot be is not shown as if it could."""
+    world = World()
+    journal = MemoryJournal()
+
+    async def broken(*args: object, **options: object) -> None:
+        raise JournalError("the disk is full")
+
+    setattr(journal, verb, broken)
+
+    (outcome,) = (await Runner(world.registry, journal=journal).run(response(("charge", '{"n": 1}')))).outcomes
+
+    assert (outcome.status, outcome.code) == ("failed", "journal")
+    assert isinstance(outcome.error, JournalError)
+    assert outcome.started is (verb == "settle")
+    assert len(world.effects) == (1 if verb == "settle" else 0)
+    assert outcome.value == ("charge done" if verb == "settle" else None)
+
+
+async def test_a_cancelled_turn_is_over():
+    """Its calls are recorded as cancelled, and nothing of it is recovered."""
+    world = World()
+    world.stops_in = "charge"
+    journal = MemoryJournal()
+    runner = Runner(world.registry, journal=journal, run_id="R", max_concurrency=1)
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(lambda: runner.run(response(("charge", '{"n": 1}'), ("put", '{"n": 2}')), turn_id="T"))
+        await world.entered.wait()
+        group.cancel_scope.cancel()
+
+    entry = await journal.turn("R:T")
+    assert entry is not None
+    assert [json.loads(call.outcome or "{}")["type"] for call in entry.calls.values()] == ["Cancelled", "Cancelled"]
+    assert await recovered(world, journal.reopened()) == []
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"journal": "calls.db"}, "journal must be a Journal"),
+        ({"journal": MemoryJournal(), "start": "eager"}, "keeps a turn before its first start"),
+        ({"verify": print}, "asked only about what a journal has"),
+        ({"journal": MemoryJournal(), "verify": "yes"}, "verify must be callable"),
+    ],
+)
+def test_options_that_do_not_go_together(options: dict[str, Any], says: str):
+    with pytest.raises(RegistrationError, match=says):
+        Runner(ToolRegistry(), **options)
+
+
+async def test_recovering_needs_a_journal():
+    with pytest.raises(RegistrationError, match="recover reads a journal"):
+        async for _ in Runner(ToolRegistry()).recover():
+            pass
+
+
+# -- after a process has ended ----------------------------------------------------------------
+
+ALL = response(("put", '{"n": 1}'), ("charge", '{"n": 2}'), ("look", '{"n": 3}'), ("nope", "{}"))
+
+
+@pytest.mark.parametrize(
+    ("tool", "status", "effects"),
+    [
+        ("charge", "interrupted", [("charge", "R:T:0", 1)]),
+        ("put", "succeeded", [("put", "R:T:0", 1), ("put", "R:T:0", 2)]),
+        ("look", "succeeded", [("look", "R:T:0", 1), ("look", "R:T:0", 2)]),
+    ],
+)
+async def test_a_call_that_had_started(tool: str, status: str, effects: list[tuple[str, str, int]]):
+    """By its effect: never again, or again with the same key."""
+    world = World()
+    journal = await left_behind(world, tool, response((tool, '{"n": 1}')))
+
+    (turn,) = await recovered(world, journal)
+
+    (outcome,) = turn.outcomes
+    assert (outcome.status, outcome.started, outcome.attempts) == (status, True, len(effects))
+    assert world.effects == effects
+    assert check(turn.messages(), "openai-chat") == ()
+    assert await recovered(world, journal.reopened()) == []
+
+
+async def test_the_calls_beside_it():
+    """What was recorded stays, what had not started is run, what is unfit is refused as before."""
+    world = World()
+    journal = await left_behind(world, "charge", ALL, max_concurrency=1)
+
+    (turn,) = await recovered(world, journal)
+
+    assert (turn.run_id, turn.turn_id) == ("R", "T")
+    assert [outcome.status for outcome in turn.outcomes] == ["succeeded", "interrupted", "succeeded", "refused"]
+    assert world.effects == [("put", "R:T:0", 1), ("charge", "R:T:1", 1), ("look", "R:T:2", 1)]
+    assert [message.get("content") for message in turn.messages()[1:]] == [
+        "put done",
+        "The program ended while the tool ran. Whether it had its effect is not known.",
+        "look done",
+        "Not run: there is no tool named 'nope'. Available tools: charge, look, pay, put.",
+    ]
+
+
+async def test_a_repaired_call_runs_again_as_it_ran():
+    """With the recorded arguments; the hooks are not asked again."""
+    world = World()
+    asked: list[str] = []
+
+    @world.registry.repair
+    def mine(request: toolrun.RepairRequest) -> toolrun.Repaired:
+        asked.append(request.call.raw_arguments)
+        return toolrun.Repaired(arguments={"n": len(asked)})
+
+    journal = await left_behind(world, "put", response(("put", "seven")))
+
+    (turn,) = await recovered(world, journal)
+
+    (outcome,) = turn.outcomes
+    assert asked == ["seven"]
+    assert (outcome.status, outcome.arguments, outcome.grade) == ("succeeded", {"n": 1}, "hook")
+    assert [(record.accepted, record.after) for record in outcome.repairs] == [(True, '{"n":1}')]
+
+
+@pytest.mark.parametrize(
+    ("verdict", "status", "value", "effects"),
+    [
+        (Happened({"receipt": 7}), "succeeded", {"receipt": 7}, 1),
+        (NotHappened(), "succeeded", "charge done", 2),
+        (None, "interrupted", None, 1),
+        ("perhaps", "interrupted", None, 1),
+        (ToolError("no connection"), "interrupted", None, 1),
+    ],
+)
+@pytest.mark.parametrize("is_async", [True, False])
+async def test_asking_the_outside_world(verdict: object, status: str, value: object, effects: int, is_async: bool):
+    """Done, not happened, or unknown; a hook that fails cannot tell."""
+    world = World()
+    asked: list[Interruption] = []
+
+    def verify(interruption: Interruption) -> Any:
+        asked.append(interruption)
+        if isinstance(verdict, Exception):
+            raise verdict
+        return verdict
+
+    async def verify_async(interruption: Interruption) -> Any:
+        return verify(interruption)
+
+    journal = await left_behind(world, "charge", response(("charge", '{"n": 1}')))
+
+    (turn,) = await recovered(world, journal, verify=verify_async if is_async else verify)
+
+    assert (turn.outcomes[0].status, turn.outcomes[0].value) == (status, value)
+    assert len(world.effects) == effects
+    ((call, tool, arguments, key, attempt),) = [
+        (one.call.id, one.tool, one.arguments, one.key, one.attempt) for one in asked
+    ]
+    assert (call, tool, arguments, key, attempt) == ("c0", "charge", {"n": 1}, "R:T:0", 1)
+
+
+async def test_a_call_that_takes_its_process_down_each_time():
+    """It is not begun for ever."""
+    world = World()
+    journal = await left_behind(world, "put", response(("put", '{"n": 1}')))
+    for _ in range(2):
+        world.stops_in, world.entered = "put", anyio.Event()
+        async with anyio.create_task_group() as group:
+            group.start_soon(recovered, world, journal)
+            await world.entered.wait()
+            journal = journal.reopened()
+            group.cancel_scope.cancel()
+    world.stops_in = None
+
+    (turn,) = await recovered(world, journal)
+
+    assert [attempt for _, _, attempt in world.effects] == [1, 2, 3]
+    assert (turn.outcomes[0].status, turn.outcomes[0].code) == ("interrupted", "attempts")
+
+
+async def test_a_tool_that_is_gone():
+    """Nothing can be run, and it may have had its effect."""
+    world = World()
+    journal = await left_behind(world, "put", response(("put", '{"n": 1}')))
+
+    (turn,) = [turn async for turn in Runner(ToolRegistry(), journal=journal).recover()]
+
+    assert (turn.outcomes[0].status, turn.outcomes[0].code) == ("interrupted", "unknown_tool")
+
+
+async def test_a_late_writer_is_fenced():
+    """The outcome that a process brings which was taken for dead is not the call's, and the agent there is told."""
+    world = World()
+    journal = MemoryJournal()
+    registry, going = ToolRegistry(), anyio.Event()
+    goes_on = anyio.Event()
+
+    @registry.tool(effect="idempotent")
+    async def put(n: int) -> str:
+        going.set()
+        await goes_on.wait()
+        return "late"
+
+    turns: list[Any] = []
+
+    async def run() -> None:
+        turns.append(
+            await Runner(registry, journal=journal, run_id="R").run(response(("put", '{"n": 1}')), turn_id="T")
+        )
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(run)
+        await going.wait()
+        (turn,) = await recovered(world, journal.reopened())
+        goes_on.set()
+
+    assert turn.outcomes[0].value == "put done"
+    assert (turns[0].outcomes[0].status, turns[0].outcomes[0].code) == ("failed", "journal")
+
+
+async def test_an_executor_that_is_durable_knows_by_itself():
+    """It gets the same job again, whatever the effect."""
+    world = World()
+    journal = await left_behind(world, "charge", response(("charge", '{"n": 1}')))
+
+    class Engine(ThreadExecutor):
+        durable = True
+
+    (turn,) = await recovered(world, journal, executor=Engine())
+
+    assert turn.outcomes[0].status == "succeeded"
+
+
+async def test_a_streamed_turn_of_a_file(tmp_path):
+    """The same through SQLite, from a stream: the messages are those that the first process would have written."""
+    world = World()
+    source = openai_chunks(("a", "put", ['{"n"', ": 1}"]), ("b", "put", ['{"n": 2}']), text="Both.")
+    whole = await Runner(world.registry).run(source)
+    world.stops_in = "put"
+    async with SqliteJournal(tmp_path / "calls.db") as journal, anyio.create_task_group() as group:
+        runner = Runner(world.registry, journal=journal)
+        group.start_soon(lambda: runner.run(openai_chunks_again(source)))
+        await world.entered.wait()
+        journal.settle = journal.finish = journal.keep = unreachable  # type: ignore[method-assign]
+        group.cancel_scope.cancel()
+    world.stops_in = None
+
+    async with SqliteJournal(tmp_path / "calls.db") as journal:
+        (turn,) = [turn async for turn in Runner(world.registry, journal=journal).recover()]
+
+    assert turn.messages() == whole.messages()
+
+
+def openai_chunks_again(source: list[Any]) -> list[Any]:
+    return json.loads(json.dumps(source))
+
+
+async def unreachable(*args: object, **options: object) -> None:
+    raise JournalError("the process has ended")
+
+
+# -- turns that wait --------------------------------------------------------------------------
+
+
+async def test_a_deferred_turn_after_a_restart(tmp_path):
+    """It comes as it is, is resumed, and is over then."""
+    world = World()
+    source = openai_completion(("a", "charge", ['{"n": 1}']), ("b", "pay", ['{"n": 2}']))
+    async with SqliteJournal(tmp_path / "calls.db") as journal:
+        turn = await Runner(world.registry, journal=journal, run_id="R").run(source, turn_id="T")
+        assert [outcome.status for outcome in turn.outcomes] == ["succeeded", "deferred"]
+
+    async with SqliteJournal(tmp_path / "calls.db") as journal:
+        runner = Runner(world.registry, journal=journal)
+        (turn,) = [turn async for turn in runner.recover()]
+        assert [outcome.status for outcome in turn.outcomes] == ["succeeded", "deferred"]
+        done = await runner.resume(turn, {"b": Approve()})
+        twice = await runner.resume(turn, {"b": Approve()})
+
+    assert [outcome.value for outcome in done.outcomes] == ["charge done", "pay done"]
+    assert twice.messages() == done.messages()
+    assert world.effects == [("charge", "R:T:0", 1), ("pay", "R:T:1", 1)]
+    async with SqliteJournal(tmp_path / "calls.db") as journal:
+        assert [turn async for turn in Runner(world.registry, journal=journal).recover()] == []
+
+
+async def test_deps_of_recovered_calls():
+    """They are those of the process that recovers."""
+    registry, got, entered = ToolRegistry(), [], anyio.Event()
+
+    @registry.tool(effect="pure")
+    async def look(context: ToolContext[str]) -> str:
+        got.append(context.deps)
+        if len(got) == 1:
+            entered.set()
+            await anyio.sleep_forever()
+        return "done"
+
+    journal = MemoryJournal()
+    async with anyio.create_task_group() as group:
+        group.start_soon(lambda: Runner(registry, journal=journal).run(response(("look", "{}")), deps="first"))
+        await entered.wait()
+        later = journal.reopened()
+        group.cancel_scope.cancel()
+
+    async for _ in Runner(registry, journal=later).recover(deps="second"):
+        pass
+
+    assert got == ["first", "second"]
+
+
+async def test_a_tool_that_asks_to_be_run_again_is_recorded_each_time():
+    """`TryAgain` is a further attempt of the same call."""
+    journal, registry, attempts = MemoryJournal(), ToolRegistry(), []
+
+    @registry.tool
+    async def charge(context: ToolContext[None]) -> str:
+        attempts.append(context.attempt)
+        if len(attempts) < 3:
+            raise TryAgain(after=0)
+        return "done"
+
+    (outcome,) = (
+        await Runner(registry, journal=journal, run_id="R").run(response(("charge", "{}")), turn_id="T")
+    ).outcomes
+
+    entry = await journal.turn("R:T")
+    assert entry is not None
+    assert (entry.calls["R:T:0"].attempt, outcome.attempts, attempts) == (3, 3, [1, 2, 3])
