@@ -96,6 +96,10 @@ def _command(options: Namespace) -> int:
             from toolrun.cli._repair import repair  # noqa: PLC0415
 
             return repair(options)
+        case "journal":
+            from toolrun.cli._journal import journal  # noqa: PLC0415
+
+            return journal(options)
         case _:
             from toolrun.cli._list import list_plugins  # noqa: PLC0415
 

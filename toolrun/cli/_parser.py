@@ -17,6 +17,7 @@ examples:
   toolrun finalize recorded.jsonl --json
   toolrun schema examples/tools.py --wire gemini
   toolrun repair --tool tool.json < arguments.txt
+  toolrun journal calls.db --unsettled
   toolrun plugins
 
 What is a stream, and what the exit codes mean: toolrun run --help
@@ -97,6 +98,21 @@ examples:
 """
 
 
+_JOURNAL: Final = """\
+A journal has one owner: it cannot be read while an agent has it open.
+
+exit code:
+  0  the calls were shown, or the call is settled
+  1  the call has an outcome already; it stays
+  2  bad input; one line on standard error says what
+
+examples:
+  toolrun journal calls.db --unsettled
+  toolrun journal calls.db --show 5f0c...:7:0
+  toolrun journal calls.db --settle 5f0c...:7:0 --result '{"receipt": 12}'
+"""
+
+
 class _Parser(argparse.ArgumentParser):
     """Says what is wrong in one line, instead of the usage and a line."""
 
@@ -135,6 +151,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_finalize(commands)
     _add_schema(commands)
     _add_repair(commands)
+    _add_journal(commands)
     plugins = commands.add_parser("plugins", help="list what is installed", allow_abbrev=False)
     plugins.add_argument("--json", action="store_true", help="one JSON object a plugin")
     return parser
@@ -235,6 +252,24 @@ def _add_repair(commands: argparse._SubParsersAction[_Parser]) -> None:
     )
     parser.add_argument("--batch", metavar="FILE.jsonl", help="many texts from a file, in place of standard input")
     parser.add_argument("--json", action="store_true", help="one JSON object a text")
+
+
+def _add_journal(commands: argparse._SubParsersAction[_Parser]) -> None:
+    parser = commands.add_parser(
+        "journal",
+        help="list, show and settle the calls of a journal",
+        description="List the calls of a journal in a SQLite file, show one, or settle one.",
+        epilog=_JOURNAL,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("path", metavar="PATH", help="the file")
+    parser.add_argument("--unsettled", action="store_true", help="only calls of turns that are not finished")
+    parser.add_argument("--show", metavar="KEY", help="all that is known of one call")
+    parser.add_argument("--settle", metavar="KEY", help="record what became of a call that has no outcome")
+    parser.add_argument("--result", metavar="JSON", help="with --settle: it succeeded, and returned this")
+    parser.add_argument("--error", metavar="TEXT", help="with --settle: it failed, and the model is told this")
+    parser.add_argument("--json", action="store_true", help="one JSON object a call")
 
 
 def _add_streams(parser: argparse.ArgumentParser, nargs: str = "+") -> None:
