@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import TypedDict
 
-from benchmarks import assembly, importing, loopback, preview, repairing, running, validation
+from benchmarks import assembly, importing, journaling, loopback, preview, repairing, running, validation
 from benchmarks.harness import FULL, QUICK, Effort, Row
 
 FAMILIES = {
@@ -16,6 +16,7 @@ FAMILIES = {
     "repairing": repairing.ROWS,
     "validation": validation.ROWS,
     "running": running.ROWS,
+    "journaling": journaling.ROWS,
     "importing": importing.ROWS,
     "loopback": loopback.ROWS,
 }

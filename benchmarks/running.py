@@ -6,6 +6,7 @@ import asyncio
 import statistics
 import time
 from functools import partial
+from typing import TYPE_CHECKING
 
 import anyio
 import anyio.to_thread
@@ -13,6 +14,9 @@ import anyio.to_thread
 from benchmarks import streams
 from benchmarks.harness import AsyncJob, Effort, Measured, Row, awaited, ratio, seconds
 from toolrun import Retry, Runner, Tool, ToolRegistry, finalize
+
+if TYPE_CHECKING:
+    from toolrun.abc import Journal
 
 _MANY = 1_000
 _ARGUMENTS = '{"a": 1, "b": "x"}'
@@ -31,7 +35,7 @@ def noop_sync(a: int, b: str) -> str:  # noqa: ARG001  # a tool's signature
 def single(effort: Effort, *, timeout: float | None) -> Measured:
     """One call of an async tool."""
     with asyncio.Runner() as loop:
-        taken = seconds(awaited(loop, _execute(Tool.from_function(noop), 1, timeout=timeout)), effort)
+        taken = seconds(awaited(loop, execution(Tool.from_function(noop), 1, timeout=timeout)), effort)
     return Measured(taken * 1e6)
 
 
@@ -44,7 +48,7 @@ def many(effort: Effort, *, timeout: float | None) -> Measured:
                 group.start_soon(noop, 1, "x")
 
     with asyncio.Runner() as loop:
-        ours = awaited(loop, _execute(Tool.from_function(noop), _MANY, timeout=timeout))
+        ours = awaited(loop, execution(Tool.from_function(noop), _MANY, timeout=timeout))
         return ratio(ours, awaited(loop, floor), effort, per=_MANY)
 
 
@@ -57,7 +61,7 @@ def threads(effort: Effort) -> Measured:
                 group.start_soon(anyio.to_thread.run_sync, noop_sync, 1, "x")
 
     with asyncio.Runner() as loop:
-        ours = awaited(loop, _execute(Tool.from_function(noop_sync), _MANY, timeout=None))
+        ours = awaited(loop, execution(Tool.from_function(noop_sync), _MANY, timeout=None))
         return ratio(ours, awaited(loop, floor), effort, per=_MANY)
 
 
@@ -65,7 +69,7 @@ def retry(effort: Effort) -> Measured:
     """What a policy for failures costs a call that succeeds."""
     plain = Tool.from_function(noop, effect="pure")
     careful = Tool.from_function(noop, effect="pure", retry=Retry(on=ConnectionError))
-    sides = [_execute(tool, 1, timeout=None) for tool in (careful, plain)]
+    sides = [execution(tool, 1, timeout=None) for tool in (careful, plain)]
 
     async def alternate() -> list[float]:
         costs = []
@@ -85,11 +89,11 @@ def retry(effort: Effort) -> Measured:
     return Measured(with_policy - without, f"{with_policy:.3g} less {without:.3g} µs")
 
 
-def _execute(tool: Tool, count: int, *, timeout: float | None) -> AsyncJob:
+def execution(tool: Tool, count: int, *, timeout: float | None, journal: Journal | None = None) -> AsyncJob:
     """Finished calls to outcomes, as `Runner.execute` does it, with every check."""
     registry = ToolRegistry()
     registry.add(tool)
-    runner = Runner(registry, timeout=timeout)
+    runner = Runner(registry, timeout=timeout, journal=journal)
     calls = finalize(streams.chat([[_ARGUMENTS]] * count, name=tool.name))
 
     async def job() -> None:
