@@ -30,6 +30,7 @@ from toolrun import (
     Retry,
     Runner,
     StreamFinalizer,
+    Succeeded,
     ToolRegistry,
 )
 from toolrun._core import exceptions, outcomes, policy
@@ -39,8 +40,9 @@ from toolrun._core.repair import Fault
 from toolrun._core.results import QUOTED_CHARACTERS
 from toolrun._core.routing import MAX_CALLS
 from toolrun._core.tools import Tool, ToolOptions
-from toolrun.abc import Job, Sink
+from toolrun.abc import Executor, Job, Payload, Sink
 from toolrun.executors.limits import CircuitBreaker, RateLimited
+from toolrun.journals import MemoryJournal
 from toolrun.repairs import lossless
 
 ROOT = Path(__file__).parents[2]
@@ -284,9 +286,40 @@ async def test_codes_of_limits(code: str, registry: ToolRegistry) -> None:
     check(turn.outcomes[0], CODES[code])
 
 
+JOURNALED = {"interrupted": "fail", "attempts": "hooked", "conflict": "fail", "journal": "fail"}
+
+
+@pytest.mark.parametrize("code", JOURNALED)
+async def test_codes_of_a_journal(code: str) -> None:
+    """A call that another process began: with this text, or, for a conflict, with another one; or one too late."""
+    registry, tool = ToolRegistry(), JOURNALED[code]
+    registry.add(Tool.from_json_schema(name="fail", input_schema={"type": "object"}, handler=lambda: None))
+    registry.add(
+        Tool.from_json_schema(name="hooked", input_schema={"type": "object"}, handler=lambda: None, effect="pure")
+    )
+    journal = MemoryJournal()
+    call = (await Runner(registry, executor=Nowhere()).run(one("{}", name=tool))).calls[0]
+    text = '{"n": 1}' if code == "conflict" else "{}"
+    job = Job(key="R:T:0", tool=tool, call=call, arguments=text, effect=registry[tool].effect, attempt=3)
+    audit = Payload(lambda: '[{"$enum":"Grade","value":"exact"},{"$tuple":[]}]')
+    await journal.start(job, audit=audit, turn=Payload(str))
+    later = journal.reopened()
+
+    turn = await Runner(registry, journal=journal if code == "journal" else later, run_id="R").run(
+        one("{}", name=tool), turn_id="T"
+    )
+
+    check(turn.outcomes[0], CODES[code])
+
+
+class Nowhere(Executor):
+    async def execute(self, job: Job) -> Outcome:
+        return Succeeded(call=job.call, key=job.key)
+
+
 def test_codes_are_all_there() -> None:
     """No row is left without a call that produces it."""
-    assert set(CODES) == {*SOURCES, *LIMITS, "call_limit", "cancelled", "elsewhere", "repeated"}
+    assert set(CODES) == {*SOURCES, *LIMITS, *JOURNALED, "call_limit", "cancelled", "elsewhere", "repeated"}
 
 
 def test_outcomes() -> None:
