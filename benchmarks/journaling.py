@@ -21,6 +21,7 @@ from toolrun.abc import Job, Payload
 from toolrun.journals import MemoryJournal, SqliteJournal
 
 _AT_ONCE: Final = 64
+_EACH: Final = 5
 _TURN: Final = "t" * 800
 _OUTCOME: Final = "o" * 500
 _CALL: Final = finalize(streams.chat([['{"a": 1}']], name="noop"))[0]
@@ -59,8 +60,12 @@ def together(effort: Effort) -> Measured:
     count, keys = max(int(effort.seconds * 1000), 4), itertools.count()
     rates: list[tuple[float, float]] = []
 
+    async def some(journal: SqliteJournal) -> None:
+        for _ in range(_EACH):
+            await _record(journal, f"r:{next(keys)}:0")
+
     async def many(journal: SqliteJournal) -> None:
-        await asyncio.gather(*(_record(journal, f"r:{next(keys)}:0") for _ in range(_AT_ONCE)))
+        await asyncio.gather(*(some(journal) for _ in range(_AT_ONCE)))
 
     with (
         _directory() as directory,
@@ -75,7 +80,7 @@ def together(effort: Effort) -> Measured:
             between = time.perf_counter()
             for _ in range(count):
                 raw.record(f"{next(keys)}")
-            rates.append((_AT_ONCE / (between - start), count / (time.perf_counter() - between)))
+            rates.append((_AT_ONCE * _EACH / (between - start), count / (time.perf_counter() - between)))
     value = statistics.median(alone / ours for ours, alone in rates)
     ours, alone = (statistics.median(side) for side in zip(*rates, strict=True))
     return Measured(value, f"{ours:,.0f} against {alone:,.0f} calls/s")

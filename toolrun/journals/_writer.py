@@ -71,6 +71,8 @@ class Writer:
     async def do(self, work: Work[T]) -> T:
         """Have work done in a transaction, and wait until that is durable.
 
+        What the work raises by itself, it raises before it has written anything.
+
         Raises:
             JournalError: The file could not be written, or the journal was closed; nothing of it is there.
         """
@@ -174,14 +176,10 @@ class Writer:
 
 
 def _do(connection: sqlite3.Connection, order: _Order) -> None:
-    """Do one order; if it is refused, nothing of it is left."""
     order.error = None
-    connection.execute("SAVEPOINT an_order")
     try:
         order.result = order.work(connection)
     except sqlite3.Error:
         raise
-    except Exception as error:  # noqa: BLE001  # a conflict, or a text that cannot be stored
-        connection.execute("ROLLBACK TO an_order")
+    except Exception as error:  # noqa: BLE001  # a refusal: work refuses before it writes
         order.error = error
-    connection.execute("RELEASE an_order")

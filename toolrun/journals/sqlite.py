@@ -109,20 +109,21 @@ class SqliteJournal(Journal):
         text = outcome.text
 
         def work(connection: sqlite3.Connection) -> bool:
-            entry = _entry(connection, key)
-            if entry is None:
-                if attempt is not None or not _has_turn(connection, turn_of(key)):
-                    raise JournalError(f"journal {self._path}: it has no start of {key}")
-                connection.execute(
-                    f"INSERT INTO calls ({_COLUMNS}, turn) VALUES (?, '', '', 'once', 0, '', ?, ?, ?)",  # noqa: S608  # as above
-                    (key, self.epoch, text, turn_of(key)),
-                )
+            updated = connection.execute(
+                "UPDATE calls SET outcome = :text WHERE key = :key AND outcome IS NULL"
+                " AND (:attempt IS NULL OR (attempt = :attempt AND epoch = :epoch))",
+                {"text": text, "key": key, "attempt": attempt, "epoch": self.epoch},
+            )
+            if updated.rowcount:
                 return True
-            if entry.outcome is not None or attempt not in (None, entry.attempt):
+            if _entry(connection, key) is not None:
                 return False
-            if attempt is not None and entry.epoch != self.epoch:
-                return False
-            connection.execute("UPDATE calls SET outcome = ? WHERE key = ?", (text, key))
+            if attempt is not None or not _has_turn(connection, turn_of(key)):
+                raise JournalError(f"journal {self._path}: it has no start of {key}")
+            connection.execute(
+                f"INSERT INTO calls ({_COLUMNS}, turn) VALUES (?, '', '', 'once', 0, '', ?, ?, ?)",  # noqa: S608  # as above
+                (key, self.epoch, text, turn_of(key)),
+            )
             return True
 
         settled = await self._writer.do(work)
