@@ -38,8 +38,15 @@ def path(tmp_path: Path) -> Path:
 def run_script(script: str, path: Path) -> str:
     """Run a script in a process of its own, with what the tests here use imported."""
     prelude = f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r}); from test_sqlite import *\n"
+    # One of them gives up the right to write anywhere: coverage, where it is on, could not keep what it measured.
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE_")}
     done = subprocess.run(
-        [sys.executable, "-c", prelude + script, path], capture_output=True, text=True, check=False, cwd=path.parent
+        [sys.executable, "-c", prelude + script, path],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=path.parent,
+        env=environment,
     )
     assert not done.stderr
     return done.stdout.strip()
