@@ -152,3 +152,25 @@ def test_without_asking_every_call_waits_for_the_end() -> None:
     finalizer = StreamFinalizer("openai-responses")
     assert finalized(feed(finalizer, added(0, "a"), done(0, "a", '{"x": 1}'))) == []
     assert len(finalized(list(finalizer.close("normal")))) == 1
+
+
+@pytest.mark.parametrize("texts", [('{"x": 2}',), ('{"x":', " 2}"), ('{"x":', " 1}")])
+def test_another_call_with_the_id_of_a_proven_one_has_its_own_outcome_and_never_runs(texts: tuple[str, ...]) -> None:
+    """Nothing tells which of the two the id means."""
+    finalizer = StreamFinalizer("anthropic-messages", eager=always)
+    first, again = tool_block(0, "a", "f", '{"x": 1}'), tool_block(1, "a", "f", *texts)
+    feed(finalizer, message_start(), *first, *again, message_delta("tool_use"), MESSAGE_STOP)
+    finalizer.close()
+    one, other = finalizer.calls
+    assert (one.id, one.raw_arguments, one.executable) == ("a", '{"x": 1}', True)
+    assert (other.code, other.raw_arguments, other.executable) == ("identity_conflict", "".join(texts), False)
+    assert other.id != "a"
+
+
+def test_a_proven_call_that_is_sent_again_is_one_call() -> None:
+    """An identical resend of complete arguments is dropped, as ever."""
+    finalizer = StreamFinalizer("anthropic-messages", eager=always)
+    first, again = tool_block(0, "a", "f", '{"x": 1}'), tool_block(1, "a", "f", '{"x": 1}')
+    feed(finalizer, message_start(), *first, *again, message_delta("tool_use"), MESSAGE_STOP)
+    finalizer.close()
+    assert [(call.id, call.executable) for call in finalizer.calls] == [("a", True)]

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import pytest
 
 from toolrun import FinishPolicy, StreamFinalizer, finalize
 
 from .events import DONE, MESSAGE_STOP, chat, chunk, input_delta, message_delta, messages, piece, tool_start
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 BLANK = "   "
 OBJECT = '{"a": 1}'
@@ -196,3 +201,32 @@ def test_missing_finish_and_a_second_message() -> None:
     events = [*begun("anthropic-messages", OBJECT), *messages(tool_start(0, "t2", "g"))]
     policy = FinishPolicy(missing_finish="infer")
     assert [call.executable for call in finalize(events, policy=policy)] == [False, True]
+
+
+def _objects(events: list[Any]) -> list[Any]:
+    """The events as the objects of the provider's SDK."""
+    from openai._models import construct_type
+    from openai.types.chat import ChatCompletionChunk
+
+    return [construct_type(type_=ChatCompletionChunk, value=event) for event in events]
+
+
+@pytest.mark.parametrize("read", [list, _objects], ids=["dicts", "objects"])
+@pytest.mark.parametrize("place", ["chunk", "choice"])
+def test_an_error_beside_a_piece_is_not_passed_over(place: str, read: Callable[[list[Any]], list[Any]]) -> None:
+    """The call had no finish by then, and none that comes later heals it."""
+    broken = chunk(piece('": 1}', index=0))
+    (broken if place == "chunk" else broken["choices"][0])["error"] = {"message": "overloaded"}
+    events = [chunk(piece('{"a', index=0, id="c", name="f")), broken, chunk(finish="stop")]
+    [call] = finalize(read(events), wire="openai-chat")
+    assert (call.status.value, call.code, call.executable) == ("incomplete", "stream_error", False)
+
+
+@pytest.mark.parametrize("read", [list, _objects], ids=["dicts", "objects"])
+def test_token_counts_beside_a_piece_are_kept(read: Callable[[list[Any]], list[Any]]) -> None:
+    """Some servers count in every chunk."""
+    finalizer = StreamFinalizer("openai-chat")
+    counted = chunk(piece("}", index=0), usage={"completion_tokens": 7})
+    for event in read([chunk(piece("{", index=0, id="c", name="f")), counted, chunk(finish="stop")]):
+        finalizer.feed(event)
+    assert finalizer.response.usage["completion_tokens"] == 7

@@ -96,7 +96,7 @@ class Assembler:
             return True
         slot.size = total = slot.size + size
         if total > MAX_CHARACTERS:
-            self._exceeded(slot, text)
+            self._exceeded(slot, choice, index, text)
             return True
         slot.pieces.append(text)
         if self._deltas and text:
@@ -131,6 +131,7 @@ class Assembler:
         slot = self._router.known(choice, _present(id))
         if slot is None or not slot.is_announced_again(name or None, placeholder):
             slot = self._router.open(choice, index, _present(id), name or None, provider_executed=provider_executed)
+        slot.announced_anew = slot.settled is not None
         slot.kind = kind
         slot.placeholder = placeholder or slot.placeholder
         if index is not None:
@@ -277,11 +278,20 @@ class Assembler:
         """An identical resend of arguments that already are complete; an equal piece of unfinished ones is data."""
         return text == slot.text() and slot.is_complete()
 
-    def _exceeded(self, slot: Slot, text: str) -> None:
-        """Text beyond the limit is counted and dropped; so is what comes for a call that was finalized on proof."""
+    def _exceeded(self, slot: Slot, choice: int, index: int | None, text: str) -> None:
+        """Text beyond the limit is counted and dropped; so is what comes for a call that was finalized on proof.
+
+        If that call was announced anew and other arguments follow, they are another call's, which cannot be told
+        from it: it has an outcome of its own, and never runs.
+        """
         if slot.settled is None:
             slot.dropped += len(text)
-        elif text != slot.settled.raw_arguments:
+        elif text == slot.settled.raw_arguments:
+            return
+        elif slot.announced_anew:
+            self._router.open(choice, index, None, slot.name).conflict = True
+            self.tool_text(choice, index, text)
+        else:
             self._late(slot)
 
     def _late(self, slot: Slot) -> None:

@@ -32,7 +32,7 @@ class Slot:
     """A call while it is being assembled."""
 
     __slots__ = (
-        "choice", "conflict", "cut", "deltas", "dropped", "ending", "extra", "held_half", "index", "kind", "name", "opened_after", "pieces",
+        "announced_anew", "choice", "conflict", "cut", "deltas", "dropped", "ending", "extra", "held_half", "index", "kind", "name", "opened_after", "pieces",
         "placeholder", "position", "provider_executed", "readings", "settled", "shown_id", "size", "synthetic_id", "wire_id",
     )  # fmt: skip
 
@@ -57,6 +57,7 @@ class Slot:
         self.cut = False
         self.ending: Ending | None = None
         self.settled: ToolCall | None = None
+        self.announced_anew = False
         self.opened_after = 0
         self.extra: dict[str, object] = {}
 

@@ -109,6 +109,8 @@ def _piece_reader(sink: Sink) -> ReadPiece:
                 body = call["function"]
                 text = body["arguments"]
                 alone = len(delta) == 1 and len(body) == 1 and "id" not in call and choice["finish_reason"] is None
+                # What else a chunk says is never left unread: an error beside a piece ends its call.
+                alone = alone and "error" not in event and "error" not in choice and event.get("usage") is None
                 return alone and type(text) is str and tool_text(choice["index"], call["index"], text)
             (choice,) = event.choices
             delta = choice.delta
@@ -116,6 +118,8 @@ def _piece_reader(sink: Sink) -> ReadPiece:
             body = call.function
             text = body.arguments
             alone = len(delta.__pydantic_fields_set__) == 1 and not (call.id or body.name or choice.finish_reason)
+            extras = event.__pydantic_extra__, choice.__pydantic_extra__
+            alone = alone and event.usage is None and not any(extra and "error" in extra for extra in extras)
             return alone and type(text) is str and tool_text(choice.index, call.index, text)
         except (AttributeError, KeyError, TypeError, ValueError):
             return False
