@@ -31,7 +31,7 @@ NAMES = [
 ]  # fmt: skip
 
 SEAMS = [
-    "ApprovalDecision", "ApprovalRequest", "Approve", "Approver", "CallEntry", "Decode", "Defer", "Deny", "Executor", "Fault", "HookBinding", "Invocation", "Job", "Journal", "Outcome", "Part", "Payload", "Reading", "Refuse", "Renamed",
+    "ApprovalDecision", "ApprovalRequest", "Approve", "Approver", "CallEntry", "Decode", "Defer", "Deny", "Executor", "Fault", "HookBinding", "Invocation", "Job", "Journal", "Listener", "Outcome", "Part", "Payload", "Reading", "Refuse", "Renamed",
     "RepairHook", "RepairRequest", "Repaired", "Response", "Sink", "ToolResult", "TurnEntry", "Wire", "turn_of",
 ]  # fmt: skip
 

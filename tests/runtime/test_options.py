@@ -48,6 +48,7 @@ RUNNER = {
     "result_store": "runtime/test_results.py::test_a_store_keeps_the_whole",
     "journal": "runtime/test_journal.py::test_what_is_recorded_and_when",
     "verify": "runtime/test_journal.py::test_asking_the_outside_world",
+    "listeners": "runtime/test_listeners.py::test_every_entry",
     "run_id": "runtime/test_runner.py::test_deps_reach_tools_only",
 }
 RUN = {

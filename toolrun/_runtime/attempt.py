@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from toolrun._core.seams import Executor, Job
     from toolrun._core.tools import Tool
 
-Listener: TypeAlias = Callable[["Event"], None]
+Emit: TypeAlias = Callable[["Event"], None]
 MakeJob: TypeAlias = Callable[[int], "Job"]
 
 _UNLUCKY: Final = (Failed, TimedOut)
 
 
-async def run_attempts(make_job: MakeJob, tool: Tool, executor: Executor, emit: Listener | None) -> Outcome:
+async def run_attempts(make_job: MakeJob, tool: Tool, executor: Executor, emit: Emit | None) -> Outcome:
     """Run a call to its outcome: the same arguments and the same key on every attempt.
 
     Args:
@@ -68,7 +68,7 @@ async def _again(
     make_job: MakeJob,
     tool: Tool,
     executor: Executor,
-    emit: Listener | None,
+    emit: Emit | None,
     spent: float,
 ) -> Outcome:
     import tenacity  # noqa: PLC0415  # needed only after a failure; its import costs more than a turn
@@ -111,7 +111,7 @@ async def _again(
     return replace(outcome, attempts=made)
 
 
-async def _once(job: Job, executor: Executor, emit: Listener | None) -> Outcome:
+async def _once(job: Job, executor: Executor, emit: Emit | None) -> Outcome:
     if emit is not None:
         emit(AttemptStarted(job.call.position, job.tool, job.attempt))
     try:
@@ -131,6 +131,6 @@ def _failed_executor(job: Job, error: BaseException) -> Failed:
     )
 
 
-def _ended(emit: Listener | None, tool: Tool, outcome: Outcome, attempt: int, retry_in: float | None) -> None:
+def _ended(emit: Emit | None, tool: Tool, outcome: Outcome, attempt: int, retry_in: float | None) -> None:
     if emit is not None:
         emit(AttemptEnded(outcome.call.position, tool.name, attempt, outcome.status, outcome.error, retry_in))

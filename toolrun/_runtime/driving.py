@@ -6,7 +6,7 @@ import copy
 import functools
 from contextlib import AsyncExitStack
 from dataclasses import replace
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 from toolrun._core.approval import ApprovalRequest
 from toolrun._core.context import ToolContext
@@ -24,7 +24,8 @@ from toolrun._runtime.progress import Reporter
 from toolrun._runtime.writing import written_down
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
+    from contextlib import AbstractContextManager
 
     from toolrun._core.approval import Approve, Defer, Deny
     from toolrun._core.calls import ToolCall, ValidatedCall
@@ -33,9 +34,12 @@ if TYPE_CHECKING:
     from toolrun._core.registry import ToolRegistry
     from toolrun._core.steps import ApprovalAnswer, Flow
     from toolrun._core.tools import Tool
-    from toolrun._runtime.attempt import Listener
+    from toolrun._runtime.attempt import Emit
     from toolrun._runtime.journaling import TurnRecord
     from toolrun._runtime.settings import Settings
+
+    Around: TypeAlias = Callable[[ValidatedCall, str], AbstractContextManager[None]]
+    """Gives the context that a call with this key runs in."""
 
 
 class Driver:
@@ -52,7 +56,8 @@ class Driver:
         registry: ToolRegistry,
         deps: object,
         turn: str,
-        emit: Listener | None,
+        emit: Emit | None,
+        around: Around | None = None,
         record: TurnRecord | None = None,
     ) -> None:
         self.started: dict[int, Job] = {}
@@ -61,6 +66,7 @@ class Driver:
         self._deps = deps
         self._turn = turn
         self._emit = emit
+        self._around = around
         self._record = record
         self._reports: dict[int, Reporter] = {}
         self._ordering: Ordering | None = None
@@ -124,10 +130,12 @@ class Driver:
         if self._ordering is not None:
             await self._ordering.wait(validated, tool)
         gates = self._settings.gates.of(tool)
-        if not gates:
+        if not gates and self._around is None:
             return await self._execute(validated, tool)
         async with AsyncExitStack() as stack:
             await passed(stack, gates)
+            if self._around is not None:
+                stack.enter_context(self._around(validated, self._key(validated.call)))
             return await self._execute(validated, tool)
 
     async def _execute(self, validated: ValidatedCall, tool: Tool) -> Outcome:

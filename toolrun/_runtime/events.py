@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
     from toolrun._core.events import Event
-    from toolrun._runtime.attempt import Listener
+    from toolrun._runtime.attempt import Emit
     from toolrun._runtime.session import TurnSession
     from toolrun._runtime.turn import Turn
     from toolrun._stream import EndOfStream
@@ -37,7 +37,7 @@ class RunStream:
 
     def __init__(
         self,
-        make_session: Callable[[Listener], TurnSession],
+        make_session: Callable[[Emit], TurnSession],
         source: object,
         end: EndOfStream,
         *,

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from toolrun._core.outcomes import Outcome
     from toolrun._core.seams import CallEntry, Job
     from toolrun._core.tools import Tool
-    from toolrun._runtime.attempt import Listener, MakeJob
+    from toolrun._runtime.attempt import Emit, MakeJob
     from toolrun._runtime.recovery import Left, Verify
     from toolrun._runtime.turn import Turn
 
@@ -62,7 +62,7 @@ class Execution(NamedTuple):
     tool: Tool
     executor: Executor
     make_job: MakeJob
-    emit: Listener | None
+    emit: Emit | None
     write: Callable[[Outcome], Awaitable[Outcome]]
 
 

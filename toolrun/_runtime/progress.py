@@ -11,7 +11,7 @@ import anyio.lowlevel
 from toolrun._core.events import ProgressReported
 
 if TYPE_CHECKING:
-    from toolrun._runtime.attempt import Listener
+    from toolrun._runtime.attempt import Emit
 
 
 class Reporter:
@@ -20,7 +20,7 @@ class Reporter:
     In another process nobody listens: pickled, it does nothing.
     """
 
-    def __init__(self, emit: Listener | None, position: int, tool: str, attempt: int) -> None:
+    def __init__(self, emit: Emit | None, position: int, tool: str, attempt: int) -> None:
         self._emit = emit
         self._place = (position, tool, attempt)
         self._open = True

@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from toolrun._core.events import Event
-    from toolrun._runtime.attempt import Listener
+    from toolrun._runtime.attempt import Emit
 
 Feed: TypeAlias = Callable[[object], "Sequence[Event]"]
 
 _CLOSE_SECONDS: Final = 5.0
 
 
-async def read(source: object, feed: Feed, emit: Listener | None, *, close: bool) -> None:
+async def read(source: object, feed: Feed, emit: Emit | None, *, close: bool) -> None:
     """Feed everything that a source gives.
 
     An iterator that may block is read in one worker thread. The source is closed on every way out if
@@ -53,7 +53,7 @@ async def read(source: object, feed: Feed, emit: Listener | None, *, close: bool
             await _close(source)
 
 
-def _pump(source: Iterable[object], feed: Feed, emit: Listener | None) -> None:
+def _pump(source: Iterable[object], feed: Feed, emit: Emit | None) -> None:
     import anyio.from_thread  # noqa: PLC0415  # it imports asyncio, which a program on trio may never need
 
     for event in source:
@@ -63,7 +63,7 @@ def _pump(source: Iterable[object], feed: Feed, emit: Listener | None) -> None:
             anyio.from_thread.run_sync(_tell, emit, events)
 
 
-def _tell(emit: Listener | None, events: Sequence[Event]) -> None:
+def _tell(emit: Emit | None, events: Sequence[Event]) -> None:
     if emit is not None:
         for event in events:
             emit(event)

@@ -19,6 +19,7 @@ from toolrun._runtime.approvals import matched
 from toolrun._runtime.events import RunStream
 from toolrun._runtime.journaling import check_journal
 from toolrun._runtime.limits import Limits
+from toolrun._runtime.listening import checked_listeners
 from toolrun._runtime.recovery import read_left
 from toolrun._runtime.session import TurnSession
 from toolrun._runtime.settings import OnStreamError, Settings, Start
@@ -34,10 +35,11 @@ if TYPE_CHECKING:
 
     from toolrun._core.approval import Answer, Approver
     from toolrun._core.calls import ToolCall
+    from toolrun._core.listener import Listener
     from toolrun._core.registry import ToolRegistry
     from toolrun._core.repair import RepairHook
     from toolrun._core.seams import Executor, Journal, Wire
-    from toolrun._runtime.attempt import Listener
+    from toolrun._runtime.attempt import Emit
     from toolrun._runtime.recovery import Verify
     from toolrun._runtime.turn import Turn
     from toolrun._runtime.writing import ResultStore
@@ -79,10 +81,11 @@ class Runner:
             returned, for `recover`; calls start when the stream has ended. It is not closed with the runner.
         verify: Asked what became of a call with `effect="once"` that began in a process which has ended: `Happened`,
             `NotHappened`, or None if it cannot tell. Sync or async.
+        listeners: Told of everything that happens in every turn, for logs, traces and metrics.
         run_id: Part of every key; by default a new random one.
 
     Raises:
-        RegistrationError: A number makes no sense, or a hook is not callable.
+        RegistrationError: A number makes no sense, a hook is not callable, or a listener is none.
 
     Examples:
         >>> import toolrun
@@ -119,6 +122,7 @@ class Runner:
         result_store: ResultStore | None = None,
         journal: Journal | None = None,
         verify: Verify | None = None,
+        listeners: Iterable[Listener] = (),
         run_id: str | None = None,
     ) -> None:
         """See the class."""
@@ -161,6 +165,7 @@ class Runner:
             result_store=result_store,
             journal=journal,
             verify=verify,
+            listeners=checked_listeners(listeners),
         )
         self._stack = ExitStack()
         self._portal: BlockingPortal | None = None
@@ -230,7 +235,7 @@ class Runner:
             RunnerClosed: The runner's block was left.
         """
 
-        def make_session(emit: Listener) -> TurnSession:
+        def make_session(emit: Emit) -> TurnSession:
             return self._session(deps, wire, turn_id, emit)
 
         return RunStream(make_session, source, end, previews=previews)
@@ -426,7 +431,7 @@ class Runner:
         deps: object,
         wire: str | Wire,
         turn_id: str | None,
-        emit: Listener | None = None,
+        emit: Emit | None = None,
         run_id: str | None = None,
     ) -> TurnSession:
         self._check_open()

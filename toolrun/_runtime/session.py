@@ -25,6 +25,7 @@ from toolrun._core.response import CALL, Part, Response
 from toolrun._runtime.driving import Driver
 from toolrun._runtime.early import EarlyStarts
 from toolrun._runtime.journaling import TurnRecord
+from toolrun._runtime.listening import Listening
 from toolrun._runtime.pool import run_pool
 from toolrun._runtime.reading import read
 from toolrun._runtime.recovery import begun_again
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
     from toolrun._core.repair import HookBinding
     from toolrun._core.seams import Wire
     from toolrun._core.steps import Flow
-    from toolrun._runtime.attempt import Listener
+    from toolrun._runtime.attempt import Emit
     from toolrun._runtime.recovery import Left
     from toolrun._runtime.settings import Settings
     from toolrun._stream import EndOfStream
@@ -60,15 +61,17 @@ class TurnSession:
         deps: object,
         wire: str | Wire,
         turn_id: str,
-        emit: Listener | None = None,
+        emit: Emit | None = None,
         run_id: str | None = None,
     ) -> None:
         self._settings = settings
         self.registry = settings.registry.prepared(deps)
         self._run_id = run_id or settings.run_id
         self._turn_id = turn_id
-        self._emit = emit
         key = f"{self._run_id}:{turn_id}"
+        self._listening = Listening(settings.listeners, key, emit) if settings.listeners else None
+        self._emit = emit if self._listening is None else self._listening.emit
+        self._deltas = emit is not None if self._listening is None else self._listening.deltas
         self._record = None
         if settings.journal is not None:
             self._record = TurnRecord(
@@ -79,7 +82,15 @@ class TurnSession:
                 verify=settings.verify,
                 deps=deps,
             )
-        self._driver = Driver(settings, registry=self.registry, deps=deps, turn=key, emit=emit, record=self._record)
+        self._driver = Driver(
+            settings,
+            registry=self.registry,
+            deps=deps,
+            turn=key,
+            emit=self._emit,
+            around=None if self._listening is None else self._listening.around,
+            record=self._record,
+        )
         self._named_wire = None if wire == "auto" else get_wire(wire)
         self._stream: StreamFinalizer | None = None
         self._calls: tuple[ToolCall, ...] = ()
@@ -96,7 +107,7 @@ class TurnSession:
             self._stream = StreamFinalizer(
                 self._named_wire or "auto",
                 policy=self._settings.policy,
-                deltas=self._emit is not None,
+                deltas=self._deltas,
                 eager=None if self._early is None else self._is_eager,
                 run_id=self._settings.run_id,
                 turn_id=self._turn_id,
@@ -234,7 +245,16 @@ class TurnSession:
         self._diagnostics = list(turn.diagnostics)
 
     async def _followed(self, running: Coroutine[Any, Any, Turn]) -> Turn:
-        return await (running if self._record is None else self._record.follow(running, self.turn))
+        """Await a turn; those who keep it or listen to it learn how it ended, whatever way it did."""
+        if self._record is not None:
+            running = self._record.follow(running, self.turn)
+        if self._listening is None:
+            return await running
+        try:
+            return await running
+        finally:
+            self.abandon()
+            self._listening.end(self.turn().outcomes)
 
     @property
     def _wire(self) -> Wire | None:

@@ -14,6 +14,7 @@ from toolrun.executors import InlineExecutor, ProcessExecutor, ThreadExecutor
 
 if TYPE_CHECKING:
     from toolrun._core.approval import Approver
+    from toolrun._core.listener import Listener
     from toolrun._core.policy import FinishPolicy
     from toolrun._core.registry import ToolRegistry
     from toolrun._core.repair import HookBinding, RepairBudget
@@ -49,6 +50,7 @@ class Settings:
     limits: Limits = field(default_factory=Limits)
     journal: Journal | None = None
     verify: Verify | None = None
+    listeners: tuple[Listener, ...] = ()
     running: set[str] = field(default_factory=set)
     signing_key: bytes | None = field(default=None, repr=False)
     gates: Gates = field(init=False)
