@@ -23,6 +23,7 @@ from toolrun import (
     ToolError,
     ToolRegistry,
     TryAgain,
+    finalize,
 )
 from toolrun.executors import ThreadExecutor
 from toolrun.history import check
@@ -69,10 +70,10 @@ async def left_behind(world: World, tool: str, source: object, **options: Any) -
     """Run until the tool is in the middle of its work, and take the journal away, as the end of the process would."""
     journal = MemoryJournal()
     world.stops_in = tool
+    runner = Runner(world.registry, journal=journal, run_id="R", **options)
+    entry = runner.execute if isinstance(source, tuple) else runner.run
     async with anyio.create_task_group() as group:
-        group.start_soon(
-            lambda: Runner(world.registry, journal=journal, run_id="R", **options).run(source, turn_id="T")
-        )
+        group.start_soon(lambda: entry(source, turn_id="T"))
         await world.entered.wait()
         await anyio.wait_all_tasks_blocked()
         later = journal.reopened()
@@ -282,6 +283,20 @@ async def test_the_calls_beside_it():
         "look done",
         "Not run: there is no tool named 'nope'. Available tools: charge, look, pay, put.",
     ]
+
+
+@pytest.mark.parametrize(("stops_in", "status"), [("look", "succeeded"), ("charge", "interrupted")])
+async def test_a_call_given_twice_runs_once_over_a_restart(stops_in: str, status: str):
+    """The first of the two had its outcome, or had begun: either way the second is answered with it, and not run."""
+    world = World()
+    charge, look = finalize(response(("charge", '{"n": 1}'), ("look", '{"n": 1}')))
+    journal = await left_behind(world, stops_in, (charge, charge, look))
+    charged = [effect for effect in world.effects if effect[0] == "charge"]
+    assert charged == [("charge", "R:T:0", 1)]
+    (turn,) = await recovered(world, journal)
+    assert [outcome.status for outcome in turn.outcomes] == [status, status, "succeeded"]
+    assert [outcome.call.position for outcome in turn.outcomes] == [0, 1, 2]
+    assert [effect for effect in world.effects if effect[0] == "charge"] == charged
 
 
 async def test_a_repaired_call_runs_again_as_it_ran():

@@ -162,11 +162,10 @@ _SCALARS: Final = frozenset((str, int, float, bool, type(None)))
 
 def _is_flat_and_same(parsed: JsonObject, given: object) -> bool:
     """Tell whether two objects without containers are equal, types included; others are dearer to compare than to copy."""
-    return (
-        type(given) is dict
-        and len(given) == len(parsed)
-        and all(
-            type(value) in _SCALARS and type(given.get(key)) is type(value) and given[key] == value
-            for key, value in parsed.items()
-        )
-    )
+    if type(given) is not dict or len(given) != len(parsed):
+        return False
+    for key, value in parsed.items():
+        other = given.get(key)
+        if type(value) not in _SCALARS or type(other) is not type(value) or other != value:
+            return False
+    return True

@@ -43,6 +43,8 @@ class Signature:
         self, values: Mapping[str, object], context: ToolContext[Any] | None
     ) -> tuple[tuple[object, ...], dict[str, object]]:
         """Put values into positions and keywords."""
+        if not (self.positional or self.context or self.defaults or self.whole):
+            return (), dict(values)
         if self.whole is not None:
             keywords: dict[str, object] = {self.whole: dict(values)}
         else:

@@ -24,7 +24,7 @@ from toolrun._runtime.progress import Reporter
 from toolrun._runtime.writing import written_down
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
     from contextlib import AbstractContextManager
 
     from toolrun._core.approval import Approve, Defer, Deny
@@ -71,7 +71,7 @@ class Driver:
         self._reports: dict[int, Reporter] = {}
         self._ordering: Ordering | None = None
 
-    def begin(self, calls: tuple[ToolCall, ...]) -> None:
+    def begin(self, calls: Sequence[ToolCall]) -> None:
         """Get ready for calls, in the order in which they are to begin."""
         if self._registry.orders_calls:
             self._ordering = Ordering(calls, self._registry)
@@ -144,7 +144,7 @@ class Driver:
 
         def make_job(attempt: int) -> Job:
             # The tool may have changed its values; the same arguments again means: as they were validated.
-            bound = validated.bound if attempt == 1 else tool.validator.validate(validated.text, validated.arguments)
+            bound = validated.bound if attempt == 1 else _bound_again(validated, tool)
             report = self._reporter(call, tool, attempt)
             context = None
             if tool.signature.context is not None:
@@ -156,7 +156,7 @@ class Driver:
                     attempt=attempt,
                     report=report,
                 )
-            args, kwargs = tool.bind(cast("Mapping[str, object]", bound), context)
+            args, kwargs = tool.bind(bound, context)
             self.started[call.position] = job = Job(
                 key=key,
                 tool=tool.name,
@@ -186,23 +186,26 @@ class Driver:
             self._end_report(call)
         return await self._written(outcome, validated, tool)
 
-    async def _written(self, outcome: Outcome, validated: ValidatedCall, tool: Tool) -> Outcome:
+    def _written(self, outcome: Outcome, validated: ValidatedCall, tool: Tool) -> Awaitable[Outcome]:
         limit = self._settings.result_limit if tool.result_limit == "default" else tool.result_limit
-        return await written_down(outcome, validated, limit=limit, store=self._settings.result_store)
+        return written_down(outcome, validated, limit=limit, store=self._settings.result_store)
 
     def _reporter(self, call: ToolCall, tool: Tool, attempt: int) -> Reporter | None:
         """What the tool tells of its progress with; None if it has nothing to tell with."""
-        self._end_report(call)
         if tool.signature.context is None and (self._emit is None or tool.kind in ("function", "coroutine")):
             return None
+        self._end_report(call)
         self._reports[call.position] = report = Reporter(self._emit, call.position, tool.name, attempt)
         return report
 
     def _end_report(self, call: ToolCall) -> None:
-        report = self._reports.pop(call.position, None)
-        if report is not None:
+        if self._reports and (report := self._reports.pop(call.position, None)) is not None:
             report.close()
 
     def _tell(self, event: Event) -> None:
         if self._emit is not None:
             self._emit(event)
+
+
+def _bound_again(validated: ValidatedCall, tool: Tool) -> Mapping[str, object]:
+    return cast("Mapping[str, object]", tool.validator.validate(validated.text, validated.arguments))

@@ -20,15 +20,24 @@ class EarlyStarts:
 
     Args:
         work: Runs a call to its outcome.
-        limit: How many calls of the turn run at once; those that start later take from the same `slots`.
+        limit: How many calls of the turn run at once, those that start later with `in_slots` among them.
     """
 
     def __init__(self, work: Callable[[ToolCall], Awaitable[None]], limit: int) -> None:
-        self._work = work
-        self.slots = anyio.Semaphore(limit)
+        self._slots = anyio.Semaphore(limit)
+        self._work = self.in_slots(work)
         self._group = anyio.create_task_group()
         self._interrupt: KeyboardInterrupt | None = None
         self.positions: set[int] = set()
+
+    def in_slots(self, work: Callable[[ToolCall], Awaitable[None]]) -> Callable[[ToolCall], Awaitable[None]]:
+        """The same work, which waits for its place among those that run at once."""
+
+        async def limited(call: ToolCall) -> None:
+            async with self._slots:
+                await work(call)
+
+        return limited
 
     def start(self, call: ToolCall) -> None:
         """Start a call; it begins when the caller next waits."""
@@ -37,8 +46,7 @@ class EarlyStarts:
 
     async def _run(self, call: ToolCall) -> None:
         try:
-            async with self.slots:
-                await self._work(call)
+            await self._work(call)
         except KeyboardInterrupt as interrupt:
             # Raised in a child, it would end the event loop before the siblings are awaited.
             self._interrupt = interrupt

@@ -106,15 +106,18 @@ class LoopGuard:
 
     def repetitions(self, calls: Sequence[ToolCall]) -> list[tuple[ToolCall, int]]:
         """Begin a turn: the calls that came before, and in how many turns in a row; only the last one is remembered."""
+        before = self._seen
         same = [(call.name, call.raw_arguments) for call in calls]
-        self._counts = [self._seen.get(key, 0) + 1 for key in same]
-        self._seen = dict(zip(same, self._counts, strict=True))
-        return [(call, count) for call, count in zip(calls, self._counts, strict=True) if count > 1]
+        self._seen = {key: before.get(key, 0) + 1 for key in same}
+        self._counts = [self._seen[key] for key in same]
+        return [(call, count) for call, count in zip(calls, self._counts, strict=True) if count > 1] if before else []
 
     def over_limit(self, calls: Sequence[ToolCall]) -> dict[int, NotExecuted]:
         """The outcomes of the calls of this turn that a limit keeps from being run, by their place."""
         repeats, most = self._limits.repeats, self._limits.calls
         over: dict[int, NotExecuted] = {}
+        if repeats is None and most is None:
+            return over
         for place, (call, count) in enumerate(zip(calls, self._counts, strict=True)):
             if repeats is not None and count > repeats:
                 message = results.over_limit_text("repeated", count)

@@ -34,7 +34,7 @@ from toolrun._stream import StreamFinalizer, kind_of
 from toolrun.wires import get_wire
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 
     from toolrun._core.approval import Answer
     from toolrun._core.calls import ToolCall
@@ -95,6 +95,7 @@ class TurnSession:
         self._stream: StreamFinalizer | None = None
         self._calls: tuple[ToolCall, ...] = ()
         self._outcomes: dict[int, Outcome] = {}
+        self._repeated: list[tuple[ToolCall, ToolCall]] = []
         self._diagnostics: list[Diagnostic] = []
         self._response: Response | None = None
         self._early: EarlyStarts | None = None
@@ -142,7 +143,7 @@ class TurnSession:
         if interrupted:
             # Nothing more starts, and no hook may make it start.
             await self._run_flows([_barred(call) for call in _of_the_client(self._calls)], self._flows((), ()))
-        self._answer_repetitions(self._calls)
+        self._answer_repetitions()
         if not interrupted:
             self._count_turn()
         elif self._settings.on_stream_error == "raise":
@@ -164,7 +165,7 @@ class TurnSession:
         self._calls = tuple(reread(call, position) for position, call in enumerate(calls))
         self._response = Response(parts=tuple(Part(CALL, {}, call.position) for call in self._calls))
         await self._run(self._calls)
-        self._answer_repetitions(self._calls)
+        self._answer_repetitions()
         self._count_turn()
         return self.turn()
 
@@ -191,7 +192,7 @@ class TurnSession:
 
         answered = [before[position].call for position in answers]
         await self._run_flows(answered, make_flow)
-        self._answer_repetitions(answered)
+        self._answer_repetitions()
         return self.turn()
 
     async def recover(self, left: Left) -> Turn:
@@ -214,8 +215,8 @@ class TurnSession:
             entry = left.begun.get(call.position)
             return fresh(call) if entry is None else begun_again(call, entry, self.registry)
 
-        await self._run_flows([call for call in mine if call.position not in self._outcomes], make_flow)
-        self._answer_repetitions(mine)
+        await self._run_flows(mine, make_flow)
+        self._answer_repetitions()
         return self.turn()
 
     def turn(self) -> Turn:
@@ -244,17 +245,18 @@ class TurnSession:
         self._calls, self._response, self._expires_at = turn.calls, turn.response, turn.expires_at
         self._diagnostics = list(turn.diagnostics)
 
-    async def _followed(self, running: Coroutine[Any, Any, Turn]) -> Turn:
-        """Await a turn; those who keep it or listen to it learn how it ended, whatever way it did."""
+    def _followed(self, running: Coroutine[Any, Any, Turn]) -> Coroutine[Any, Any, Turn]:
+        """A turn, of which those who keep it or listen to it learn how it ended, whatever way it did."""
         if self._record is not None:
             running = self._record.follow(running, self.turn)
-        if self._listening is None:
-            return await running
+        return running if self._listening is None else self._heard(running, self._listening)
+
+    async def _heard(self, running: Coroutine[Any, Any, Turn], listening: Listening) -> Turn:
         try:
             return await running
         finally:
             self.abandon()
-            self._listening.end(self.turn().outcomes)
+            listening.end(self.turn().outcomes)
 
     @property
     def _wire(self) -> Wire | None:
@@ -312,7 +314,7 @@ class TurnSession:
             self._early.start(event.call)
 
     async def _work_early(self, call: ToolCall) -> None:
-        self._complete(call, await self._outcome(call, self._flows((call,), self._settings.chain)))
+        await self._work(self._flows((call,), self._settings.chain), call)
 
     def _flows(self, calls: tuple[ToolCall, ...], chain: tuple[HookBinding, ...]) -> MakeFlow:
         return functools.partial(
@@ -322,49 +324,45 @@ class TurnSession:
     async def _run(self, calls: Sequence[ToolCall]) -> None:
         """Every client call of choice 0 gets its outcome; those of other choices and of the provider have none."""
         mine = _of_the_client(calls)
+        fit: Sequence[ToolCall] = mine
         for call, count in self._settings.guard.repetitions(mine):
             self._tell(CallRepeated(call.position, count))
-        over = self._settings.guard.over_limit(mine)
-        for place, outcome in over.items():
-            self._complete(mine[place], outcome)
-        fit = [call for place, call in enumerate(mine) if place not in over] if over else mine
+        if over := self._settings.guard.over_limit(mine):
+            for place, outcome in over.items():
+                self._complete(mine[place], outcome)
+            fit = [call for place, call in enumerate(mine) if place not in over]
         await self._run_flows(fit, self._flows(mine, self._settings.chain))
 
     async def _run_flows(self, calls: Sequence[ToolCall], make_flow: MakeFlow) -> None:
-        """Drive the flow of each call to its outcome.
+        """Drive the flow of each call to its outcome, unless it has one.
 
         The same call given twice runs once. What has started on proof runs already.
         """
         first: dict[object, ToolCall] = {}
-        for call in calls:
-            first.setdefault(_identity(call), call)
+        queue: list[ToolCall] = []
         early = self._early
+        for call in calls:
+            same = first.setdefault(_identity(call), call)
+            if call.position in self._outcomes or (early is not None and call.position in early.positions):
+                continue
+            if same is call:
+                queue.append(call)
+            else:
+                self._repeated.append((call, same))
 
-        async def work(call: ToolCall) -> None:
-            if early is None:
-                self._complete(call, await self._outcome(call, make_flow))
-                return
-            async with early.slots:
-                self._complete(call, await self._outcome(call, make_flow))
-
-        started = () if early is None else early.positions
-        queue = tuple(call for call in first.values() if call.position not in started)
         self._driver.begin(queue)
+        work: Callable[[ToolCall], Awaitable[None]] = functools.partial(self._work, make_flow)
+        if early is not None:
+            work = early.in_slots(work)
         await run_pool(queue, work, workers=self._settings.max_concurrency)
 
-    def _answer_repetitions(self, calls: Sequence[ToolCall]) -> None:
+    def _answer_repetitions(self) -> None:
         """Answer the same call given twice (the provider's id, name and arguments) with what came of the first.
 
         Without an id of the provider's, nothing tells a repetition from a second call.
         """
-        mine = _of_the_client(calls)
-        if all(call.position in self._outcomes for call in mine):
-            return
-        first: dict[object, ToolCall] = {}
-        for call in mine:
-            same = first.setdefault(_identity(call), call)
-            if call.position not in self._outcomes:
-                self._complete(call, replace(self._outcomes[same.position], call=call))
+        for call, same in self._repeated:
+            self._complete(call, replace(self._outcomes[same.position], call=call))
 
     def _count_turn(self) -> None:
         """Count turns with unfit calls; one without calls is none of them, and ends no series."""
@@ -384,13 +382,14 @@ class TurnSession:
         if self._emit is not None:
             self._emit(CallCompleted(call.position, outcome))
 
-    async def _outcome(self, call: ToolCall, make_flow: MakeFlow) -> Outcome:
+    async def _work(self, make_flow: MakeFlow, call: ToolCall) -> None:
         try:
-            return await self._driver.drive(make_flow(call), call)
+            outcome = await self._driver.drive(make_flow(call), call)
         except Exception as error:  # noqa: BLE001  # a fault in here, or in a seam, costs one call
             started = call.position in self._driver.started
             message = results.error_text(error, may_have_run=started)
-            return Failed(call=call, error=error, code="internal", message=message, started=started)
+            outcome = Failed(call=call, error=error, code="internal", message=message, started=started)
+        self._complete(call, outcome)
 
     def _cancelled(self, call: ToolCall) -> Cancelled:
         job = self._driver.started.get(call.position)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import contextvars
 import math
 import sys
-import types
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import anyio
 
@@ -15,7 +13,7 @@ from toolrun._core.exceptions import ToolrunError
 from toolrun._core.outcomes import Failed, Outcome, Succeeded, TimedOut
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Coroutine, Generator
+    from collections.abc import Awaitable, Callable
 
     from toolrun._core.seams import Invocation, Job
 
@@ -31,8 +29,8 @@ def invocation_of(job: Job) -> Invocation:
     return job.invocation
 
 
-async def attempt(job: Job, run: Callable[[], Awaitable[object]]) -> Outcome:
-    """Run it once, under the job's deadline.
+async def attempt(job: Job, running: Awaitable[object]) -> Outcome:
+    """Await it, under the job's deadline.
 
     Cancellation from outside propagates, also where the tool swallowed it. A cancellation that the tool raises
     by itself is its failure, and so is `SystemExit`; `KeyboardInterrupt` propagates.
@@ -42,10 +40,10 @@ async def attempt(job: Job, run: Callable[[], Awaitable[object]]) -> Outcome:
     outcome: Outcome | None = None
     try:
         if scope is None:
-            outcome = _succeeded(job, await run())
+            outcome = _succeeded(job, await running)
         else:
             with scope:
-                outcome = _succeeded(job, await run())
+                outcome = _succeeded(job, await running)
     except BaseException as error:  # noqa: BLE001  # whatever a tool raises is its failure
         propagate(error)
         outcome = _timed_out(job, error) if scope is not None and scope.cancel_called else _failed(job, error)
@@ -98,25 +96,6 @@ def ending(function: Callable[..., object], /, *args: object, **kwargs: object) 
         return Ended(function(*args, **kwargs))
     except BaseException as error:  # noqa: BLE001  # raised again in the thread that waits
         return Ended(error=error)
-
-
-@types.coroutine
-def in_own_context(coroutine: Coroutine[Any, Any, object]) -> Generator[Any, Any, object]:
-    """Await a coroutine in a copy of the context: what it sets there, nobody else sees. No task is needed."""
-    context = contextvars.copy_context()
-    step: Callable[[Any], Any] = coroutine.send
-    given: object = None
-    while True:
-        try:
-            waited_for = context.run(step, given)
-        except StopIteration as ended:
-            return ended.value
-        try:
-            given = yield waited_for
-            step = coroutine.send
-        except BaseException as error:  # noqa: BLE001  # thrown on into the coroutine
-            given = error
-            step = coroutine.throw
 
 
 def _succeeded(job: Job, value: object) -> Succeeded:

@@ -16,10 +16,10 @@ def innermost() -> Any:
     No public call tells. Where a later release keeps it elsewhere, nothing is found, and nothing is closed.
     """
     asyncio = sys.modules.get("asyncio")
-    task = None
-    if asyncio is not None:
-        with suppress(RuntimeError):  # another event loop than asyncio's
-            task = asyncio.current_task()
+    try:
+        task = None if asyncio is None else asyncio.current_task()
+    except RuntimeError:  # another event loop than asyncio's
+        task = None
     if task is None:
         trio = sys.modules.get("trio")
         status = getattr(trio.lowlevel.current_task(), "_cancel_status", None) if trio else None

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import contextvars
 import inspect
-from typing import TYPE_CHECKING, cast
+import types
+from typing import TYPE_CHECKING, Any, cast
 
 from toolrun._core.seams import Executor
-from toolrun.executors._attempt import attempt, in_own_context, invocation_of
+from toolrun.executors._attempt import attempt, invocation_of
 from toolrun.executors._scopes import close_left_open, innermost
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable
+    from collections.abc import Awaitable, Callable, Coroutine, Generator
 
     from toolrun._core.outcomes import Outcome
     from toolrun._core.seams import Invocation, Job
@@ -24,15 +26,27 @@ class InlineExecutor(Executor):
 
     async def execute(self, job: Job) -> Outcome:
         """See `Executor`."""
-        invocation = invocation_of(job)
-        return await attempt(job, lambda: _call_apart(invocation))
+        return await attempt(job, _apart(_call(invocation_of(job))))
 
 
-async def _call_apart(invocation: Invocation) -> object:
-    """What the tool sets in its context, and the scopes that it leaves open, are nobody else's."""
-    before = innermost()
+@types.coroutine
+def _apart(coroutine: Coroutine[Any, Any, object]) -> Generator[Any, Any, object]:
+    """Await a coroutine without a task of its own: what it sets in its context, and the scopes that it leaves open, are nobody else's."""
+    context, before = contextvars.copy_context(), innermost()
+    step: Callable[[Any], Any] = coroutine.send
+    given: object = None
     try:
-        return await in_own_context(_call(invocation))
+        while True:
+            try:
+                waited_for = context.run(step, given)
+            except StopIteration as ended:
+                return ended.value
+            try:
+                given = yield waited_for
+                step = coroutine.send
+            except BaseException as error:  # noqa: BLE001  # thrown on into the coroutine
+                given = error
+                step = coroutine.throw
     finally:
         close_left_open(before)
 

@@ -91,7 +91,7 @@ class ProcessExecutor(Executor):
                 raise answer.error
             return answer.value
 
-        return _worded(job, await attempt(job, run), answer)
+        return _worded(job, await attempt(job, run()), answer)
 
     async def _lease(self, request: bytes) -> Worker:
         from toolrun.executors._workers import Ticket  # noqa: PLC0415  # as above

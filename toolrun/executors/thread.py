@@ -67,4 +67,4 @@ class ThreadExecutor(Executor):
             value = outcome.result()
             return await value if inspect.isawaitable(value) else value
 
-        return await attempt(job, run)
+        return await attempt(job, run())
