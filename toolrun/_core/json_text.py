@@ -6,6 +6,7 @@ run a tool cannot: each is an issue here.
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 from typing import TYPE_CHECKING, Final, cast
@@ -15,6 +16,8 @@ import jiter
 from toolrun._core.records import ArgumentIssue
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from toolrun._core.records import JsonObject
 
 MAX_DEPTH: Final = 128
@@ -44,13 +47,13 @@ _CODES: Final = (
 _LONE: Final = re.compile("[\ud800-\udfff]")
 _CONSTANT: Final = re.compile(r"-?(?:NaN|Infinity)")
 
-# Digits to 0, exponents to e, so that one substring search finds what may overflow to infinity: an
+# Digits to 0, exponents to e, so that a substring search finds what may overflow to infinity: an
 # exponent of three digits or more, or a run of 200 digits (with e99 that is still below 1.8e308).
 _NUMBER_SHAPE: Final = bytes(
     ord("0") if byte in b"0123456789" else ord("e") if byte in b"eE" else byte for byte in range(256)
 )
 _LONG_DIGITS: Final = b"0" * 200
-_LONG_EXPONENT: Final = b"0e000"
+_LONG_EXPONENTS: Final = (b"0e000", b"0e+000")
 
 
 def parse_object(text: str) -> JsonObject | ArgumentIssue:
@@ -172,8 +175,9 @@ def _issue(text: str, code: str, message: str, offset: int) -> ArgumentIssue:
     return ArgumentIssue(code, message, "", offset, line, column, text[start : start + EXCERPT_CHARACTERS])
 
 
-def _parse(data: bytes) -> object:
-    return jiter.from_json(data, catch_duplicate_keys=True, allow_inf_nan=False)
+_parse: Final[Callable[[bytes], object]] = functools.partial(
+    jiter.from_json, catch_duplicate_keys=True, allow_inf_nan=False
+)
 
 
 def _parse_shallow(data: bytes) -> object:
@@ -192,8 +196,9 @@ def _parse_shallow(data: bytes) -> object:
 
 
 def _may_overflow(data: bytes) -> bool:
-    shape = data.translate(_NUMBER_SHAPE, b"+")
-    return _LONG_EXPONENT in shape or _LONG_DIGITS in shape
+    shape = data.translate(_NUMBER_SHAPE)
+    plain, signed = _LONG_EXPONENTS
+    return plain in shape or signed in shape or (len(shape) >= len(_LONG_DIGITS) and _LONG_DIGITS in shape)
 
 
 def _infinite_path(value: object) -> str | None:

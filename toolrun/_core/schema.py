@@ -80,7 +80,7 @@ class TypedValidator:
         if self._reserved in arguments:
             return (issue("unknown_key", [self._reserved], "Extra inputs are not permitted"),)
         try:
-            value = self._validated(text)
+            value = self._validated(text) if self._counts_digits else self._validate(text)
         except ValidationError as error:
             return typed_issues(error, arguments)
         except Exception as error:  # noqa: BLE001  # a validator of the author's own may raise anything
@@ -88,7 +88,7 @@ class TypedValidator:
         return value if self._parameter is None else {self._parameter: value}
 
     def _validated(self, text: str) -> Any:
-        if not self._counts_digits or not may_lose_digits(text):
+        if not may_lose_digits(text):
             return self._validate(text)
         with digits_lost(text):
             return self._validate(text)
