@@ -20,8 +20,10 @@ from toolrun import (
     RepairRequest,
     Retry,
     Runner,
+    ToolContext,
     ToolRegistry,
     UnknownWire,
+    finalize,
 )
 from toolrun._core.tools import ToolOptions
 
@@ -274,18 +276,21 @@ async def test_wire():
         await Runner(registry).run(source, wire="nonesuch")
 
 
-async def test_stream_takes_what_run_takes():
-    """deps, wire, end and turn_id get through."""
-    from toolrun import ToolContext
-
+def asking_who() -> tuple[ToolRegistry, list[tuple[str, str]]]:
     registry = ToolRegistry()
-    seen = []
+    seen: list[tuple[str, str]] = []
 
     async def who(ctx: ToolContext[str]) -> None:
         seen.append((ctx.deps, ctx.key))
 
-    who.__annotations__["ctx"] = ToolContext[str]
+    who.__annotations__["ctx"] = ToolContext[str]  # what stands above is text, here
     registry.tool(who)
+    return registry, seen
+
+
+async def test_stream_takes_what_run_takes():
+    """deps, wire, end and turn_id get through."""
+    registry, seen = asking_who()
     events = openai_chunks(("c0", "who", ["{}"]), finish=None)
     runner = Runner(registry, run_id="R")
 
@@ -298,16 +303,7 @@ async def test_stream_takes_what_run_takes():
 
 async def test_execute_takes_what_run_takes():
     """deps and turn_id get through."""
-    from toolrun import ToolContext, finalize
-
-    registry = ToolRegistry()
-    seen = []
-
-    async def who(ctx: ToolContext[str]) -> None:
-        seen.append((ctx.deps, ctx.key))
-
-    who.__annotations__["ctx"] = ToolContext[str]
-    registry.tool(who)
+    registry, seen = asking_who()
 
     await Runner(registry, run_id="R").execute(finalize(response(("who", "{}"))), deps="d", turn_id="T")
 

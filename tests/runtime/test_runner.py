@@ -499,8 +499,7 @@ async def test_calls_that_are_not_ours():
     assert [outcome.call.id for outcome in choices.outcomes] == ["c0"]
 
 
-async def test_a_resent_call_runs_once_and_calls_without_ids_both_run():
-    """The same id, name and arguments again are one call; two calls that have no id are two."""
+def paying() -> tuple[ToolRegistry, list[int]]:
     registry = ToolRegistry()
     ran: list[int] = []
 
@@ -508,6 +507,13 @@ async def test_a_resent_call_runs_once_and_calls_without_ids_both_run():
     async def pay(n: int) -> int:
         ran.append(n)
         return n
+
+    return registry, ran
+
+
+async def test_a_resent_call_runs_once_and_calls_without_ids_both_run():
+    """The same id, name and arguments again are one call; two calls that have no id are two."""
+    registry, ran = paying()
 
     resent = await Runner(registry).run(openai_completion(("same", "pay", ['{"n": 1}']), ("same", "pay", ['{"n": 1}'])))
     ran_once = list(ran)
@@ -521,13 +527,7 @@ async def test_a_resent_call_runs_once_and_calls_without_ids_both_run():
 
 async def test_a_call_given_twice_to_execute_runs_once():
     """However the same call gets in twice, its effect happens once, and it is answered once a call."""
-    registry = ToolRegistry()
-    ran: list[int] = []
-
-    @registry.tool
-    async def pay(n: int) -> int:
-        ran.append(n)
-        return n
+    registry, ran = paying()
 
     calls = finalize(response(("pay", '{"n": 1}')))
     turn = await Runner(registry).execute((*calls, *calls))
@@ -645,13 +645,7 @@ async def test_hooks_and_tools_registered_later_count():
 
 async def test_calls_without_ids_are_never_taken_for_one():
     """Two turns that gave no ids may make the same synthetic one; both calls run."""
-    registry = ToolRegistry()
-    ran: list[int] = []
-
-    @registry.tool
-    async def pay(n: int) -> int:
-        ran.append(n)
-        return n
+    registry, ran = paying()
 
     call = {"type": "function", "function": {"name": "pay", "arguments": '{"n": 1}'}}
     turn = {"choices": [{"message": {"tool_calls": [call]}, "finish_reason": "tool_calls"}]}

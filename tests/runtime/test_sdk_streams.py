@@ -47,6 +47,15 @@ def check(turn: Turn, *, wire: str, text: str = "") -> None:
     assert turn.diagnostics == ()
 
 
+async def through(entry: str, registry: ToolRegistry, stream: object) -> Turn:
+    if entry == "run":
+        return await Runner(registry).run(stream)
+    if entry == "run_sync":
+        return Runner(registry).run_sync(stream)
+    with Runner(registry) as runner:
+        return runner.run_sync(stream)
+
+
 async def test_async_openai_stream(server: ReplayServer, openai_async: openai.AsyncOpenAI, registry: ToolRegistry):
     """A stream of the async client is read, run and closed."""
     server.will_answer(openai_sse(openai_chunks(*CALLS, text="Adding.")))
@@ -83,15 +92,7 @@ async def test_sync_openai_stream(
     server.will_answer(openai_sse(openai_chunks(*CALLS)))
     stream = openai_client.chat.completions.create(**ASKED, stream=True)
 
-    if entry == "run":
-        turn = await Runner(registry).run(stream)
-    elif entry == "run_sync":
-        turn = Runner(registry).run_sync(stream)
-    else:
-        with Runner(registry) as runner:
-            turn = runner.run_sync(stream)
-
-    check(turn, wire="openai-chat")
+    check(await through(entry, registry, stream), wire="openai-chat")
     assert stream.response.is_closed
 
 
@@ -103,15 +104,7 @@ async def test_sync_anthropic_stream(
     server.will_answer(anthropic_sse(anthropic_events(*CALLS)))
     stream = anthropic_client.messages.create(**ASKED, max_tokens=9, stream=True)
 
-    if entry == "run":
-        turn = await Runner(registry).run(stream)
-    elif entry == "run_sync":
-        turn = Runner(registry).run_sync(stream)
-    else:
-        with Runner(registry) as runner:
-            turn = runner.run_sync(stream)
-
-    check(turn, wire="anthropic-messages")
+    check(await through(entry, registry, stream), wire="anthropic-messages")
     assert stream.response.is_closed
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from toolrun import Grade, RegistrationError, repair_arguments
-from toolrun.cli._exits import FAILED, SUCCEEDED, InputError, os_reason
+from toolrun.cli._exits import FAILED, SUCCEEDED, InputError
+from toolrun.cli._sources import read_file
 from toolrun.cli._text import count, json_line, one_line, printable, shorten
 from toolrun.repairs.standalone import tool_from_definition
 
@@ -65,7 +65,7 @@ def _one(tool: Tool | None, reason: str | None) -> Iterator[_Text]:
 
 def _many(path: str, tool: Tool | None, reason: str | None) -> Iterator[_Text]:
     tools: dict[str, Tool] = {}
-    for number, line in enumerate(_decoded(_read(path), path).split("\n"), 1):
+    for number, line in enumerate(_decoded(read_file(path), path).split("\n"), 1):
         if not line.strip():
             continue
         entry = _json(line, path, number)
@@ -94,7 +94,7 @@ def _tool(definition: object, path: str, line: int | None) -> Tool:
 
 
 def _json_file(path: str) -> object:
-    return _json(_decoded(_read(path), path), path, None)
+    return _json(_decoded(read_file(path), path), path, None)
 
 
 def _json(text: str, path: str, line: int | None) -> object:
@@ -104,15 +104,6 @@ def _json(text: str, path: str, line: int | None) -> object:
         raise InputError(f"not JSON: {error.msg}", place=path, line=line or error.lineno) from error
     except RecursionError as error:
         raise InputError("too deep", place=path, line=line) from error
-
-
-def _read(path: str) -> bytes:
-    try:
-        return Path(path).read_bytes()
-    except OSError as error:
-        raise InputError(os_reason(error), place=path) from None
-    except ValueError as error:  # a NUL in the path
-        raise InputError(str(error), place=path) from None
 
 
 def _decoded(data: bytes, place: str) -> str:

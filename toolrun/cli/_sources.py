@@ -6,6 +6,7 @@ import json
 import os
 import stat
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
 
 from toolrun.cli._exits import InputError, os_reason
@@ -175,3 +176,17 @@ def recognised(
         return wire is not None
     told = calls or response.parts or response.ended or response.usage or response.id
     return bool(told) or any(odd.code in _OWN for odd in diagnostics)
+
+
+def read_file(path: str) -> bytes:
+    """A whole file.
+
+    Raises:
+        InputError: It cannot be read.
+    """
+    try:
+        return Path(path).read_bytes()
+    except OSError as error:
+        raise InputError(os_reason(error), place=path) from None
+    except ValueError as error:  # a NUL in the path
+        raise InputError(str(error), place=path) from None

@@ -10,7 +10,8 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Final
 
 from toolrun import ToolRegistry
-from toolrun.cli._exits import InputError, os_reason
+from toolrun.cli._exits import InputError
+from toolrun.cli._sources import read_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,7 +33,7 @@ def registry_from(spec: str) -> Iterator[ToolRegistry]:
         InputError: The file is missing or cannot be imported, or has no registry of that name.
     """
     path, name = _split(spec)
-    source = _read(path)
+    source = read_file(path)
     folder = str(Path(path).resolve().parent)
     sys.path.insert(0, folder)
     try:
@@ -48,15 +49,6 @@ def _split(spec: str) -> tuple[str, str]:
     if colon and name.isidentifier() and not Path(spec).exists():
         return path, name
     return spec, DEFAULT_NAME
-
-
-def _read(path: str) -> bytes:
-    try:
-        return Path(path).read_bytes()
-    except OSError as error:
-        raise InputError(os_reason(error), place=path) from None
-    except ValueError as error:  # a NUL in the path
-        raise InputError(str(error), place=path) from None
 
 
 def _import(path: str, source: bytes) -> ModuleType:
