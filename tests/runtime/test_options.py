@@ -51,14 +51,14 @@ RUNNER = {
     "journal": "runtime/test_journal.py::test_what_is_recorded_and_when",
     "verify": "runtime/test_journal.py::test_asking_the_outside_world",
     "listeners": "runtime/test_listeners.py::test_every_entry",
-    "run_id": "runtime/test_runner.py::test_deps_reach_tools_only",
+    "run_id": "runtime/test_runner.py::test_deps_and_keys_reach_tools_and_hooks",
 }
 RUN = {
     "source": "runtime/test_sdk_streams.py::test_async_openai_stream",
-    "deps": "runtime/test_runner.py::test_deps_reach_tools_only",
+    "deps": "runtime/test_runner.py::test_deps_and_keys_reach_tools_and_hooks",
     "wire": "runtime/test_options.py::test_wire",
     "end": "runtime/test_sdk_streams.py::test_a_finish_that_the_sdk_hides",
-    "turn_id": "runtime/test_runner.py::test_deps_reach_tools_only",
+    "turn_id": "runtime/test_runner.py::test_deps_and_keys_reach_tools_and_hooks",
 }
 STREAM = {
     **dict.fromkeys(RUN, "runtime/test_options.py::test_stream_takes_what_run_takes"),

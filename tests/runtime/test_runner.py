@@ -279,8 +279,8 @@ def lambda_named(name: str) -> Callable[[int], int]:
 # -- what tools and hooks get ---------------------------------------------------------------
 
 
-async def test_deps_reach_tools_only():
-    """Tools get `deps` and the call's identity in their context; a hook's request has neither."""
+async def test_deps_and_keys_reach_tools_and_hooks():
+    """Tools get `deps` and the call's identity in their context, hooks in their request."""
     registry = ToolRegistry()
     contexts: list[ToolContext[Any]] = []
     requests: list[RepairRequest] = []
@@ -313,8 +313,8 @@ async def test_deps_reach_tools_only():
         ("c2", "in_thread", "R:T:2", 1),
     ]
     assert [outcome.key for outcome in turn.outcomes] == ["R:T:0", "R:T:1", "R:T:2"]
-    assert len(requests) == 1
-    assert not hasattr(requests[0], "deps")
+    assert [request.key for request in requests] == ["R:T:2"]
+    assert requests[0].deps is deps
 
 
 async def test_a_model_cannot_send_the_context():

@@ -61,6 +61,8 @@ class RepairRequest:
         attempt: The how manieth question for this call this is, from 1.
         seconds_left: How long the answer may take, in seconds; None without a limit.
         siblings: The other client calls of the response.
+        key: The key that the call runs under: run, turn and position; `""` outside a runner.
+        deps: What the caller passed as `deps=`; None outside a runner.
         memo: What built-in strategies found out about texts of this call, so that the next one need not.
     """
 
@@ -77,6 +79,8 @@ class RepairRequest:
     attempt: int = 1
     seconds_left: float | None = None
     siblings: tuple[ToolCall, ...] = ()
+    key: str = ""
+    deps: object = None
     memo: dict[str, object] = field(default_factory=dict, repr=False, compare=False)
 
 

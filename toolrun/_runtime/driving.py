@@ -89,6 +89,8 @@ class Driver:
                     case Execute(validated, tool):
                         step = flow.send(await self._admit(validated, tool))
                     case AskRepair(binding, request):
+                        if not binding.builtin:
+                            request = replace(request, key=self._key(call), deps=self._deps)
                         step = flow.send(await ask_hook(binding, request))
                     case Note(record):
                         self._tell(RepairAnswered(call.position, record))
