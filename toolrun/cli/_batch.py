@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any, Final, get_args
 from toolrun import Diagnostic, StreamFinalizer
 from toolrun._stream import EndOfStream
 from toolrun.cli._exits import BAD_INPUT, SUCCEEDED, InputError, complain
+from toolrun.cli._progress import ProgressBar, output_goes_elsewhere
 from toolrun.cli._records import call_record
-from toolrun.cli._sources import open_sources
+from toolrun.cli._sources import open_sources, size_of
 from toolrun.cli._text import json_line
 from toolrun.cli._wire import wire_named
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from toolrun._core.records import JsonObject
-    from toolrun.cli._sources import Source
 
 _ENDS: Final = get_args(EndOfStream)
 
@@ -38,15 +38,16 @@ def run_batch(path: str, answer: Callable[[JsonObject], JsonObject]) -> int:
     """
     [source] = open_sources([path])
     code = SUCCEEDED
-    for number, text in _lines(source):
-        try:
-            case = _read(text)
-            answered = answer(case)
-        except InputError as error:
-            complain(InputError(str(error.args[0]), place=source.name, line=number))
-            code = BAD_INPUT
-            continue
-        print(json_line({"id": case.get("id", number), **answered}), flush=True)
+    with ProgressBar(source.name, size_of(source.path), shown=output_goes_elsewhere()) as bar:
+        for number, text in _lines(bar.follow(source)):
+            try:
+                case = _read(text)
+                answered = answer(case)
+            except InputError as error:
+                complain(InputError(str(error.args[0]), place=source.name, line=number))
+                code = BAD_INPUT
+                continue
+            print(json_line({"id": case.get("id", number), **answered}), flush=True)
     if source.error is not None:
         source.check(recognised=True, diagnostics=())
     return code
@@ -84,11 +85,11 @@ def _no_wire(name: object) -> str:
     raise InputError(f"`wire` must be a name, not {name!r}")
 
 
-def _lines(source: Source) -> Iterator[tuple[int, bytes]]:
+def _lines(blocks: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
     pieces: list[bytes] = []
     number = 0
     with suppress(OSError):  # the source keeps it
-        for block in source:
+        for block in blocks:
             pieces.append(block)
             if b"\n" not in block:
                 continue

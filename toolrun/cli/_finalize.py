@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Final
 from toolrun import Diagnostic, StreamFinalizer
 from toolrun.cli._batch import finalize_case, run_batch
 from toolrun.cli._exits import BAD_INPUT, SUCCEEDED, InputError, complain
+from toolrun.cli._progress import ProgressBar
 from toolrun.cli._records import call_record
-from toolrun.cli._sources import open_sources, recognised
+from toolrun.cli._sources import open_sources, recognised, size_of
 from toolrun.cli._text import json_line, one_line, shorten
 from toolrun.cli._wire import wire_named
 
@@ -53,8 +54,12 @@ def finalize(options: Namespace) -> int:
 def _read(source: Source, wire: str | Wire, end: str) -> tuple[Sequence[ToolCall], InputError | None]:
     finalizer = StreamFinalizer(wire, deltas=False)
     events: list[object] = []
-    with suppress(OSError):  # the source keeps it
-        for block in source:
+    # Nothing is printed before it is read to its end.
+    with (
+        suppress(OSError),
+        ProgressBar(source.name, size_of(source.path), shown=True) as bar,
+    ):  # the source keeps the error
+        for block in bar.follow(source):
             events += finalizer.feed(block)
     events += finalizer.close("error" if source.error is not None else end)  # type: ignore[arg-type]  # the parser's choices
     diagnostics = [event for event in events if isinstance(event, Diagnostic)]

@@ -100,6 +100,10 @@ def _command(options: Namespace) -> int:
             from toolrun.cli._journal import journal  # noqa: PLC0415
 
             return journal(options)
+        case "completion":
+            from toolrun.cli._completion import print_completion  # noqa: PLC0415
+
+            return print_completion(build_parser(), options.shell)
         case _:
             from toolrun.cli._list import list_plugins  # noqa: PLC0415
 

@@ -19,6 +19,7 @@ examples:
   toolrun repair --tool tool.json < arguments.txt
   toolrun journal calls.db --unsettled
   toolrun plugins
+  toolrun completion bash
 
 What is a stream, and what the exit codes mean: toolrun run --help
 """
@@ -113,6 +114,32 @@ examples:
 """
 
 
+_PLUGINS: Final = """\
+Nothing is imported, and installing a package changes nothing by itself.
+
+exit code:
+  0  the list was printed
+
+examples:
+  toolrun plugins
+  toolrun plugins --json | jq -r 'select(.group == "toolrun.wires").name'
+"""
+
+
+_COMPLETION: Final = """\
+The script is written by shtab, which comes with toolrun[cli].
+
+exit code:
+  0  the script was printed
+  2  shtab is not installed
+
+examples:
+  toolrun completion bash > ~/.local/share/bash-completion/completions/toolrun
+  toolrun completion zsh > "${fpath[1]}/_toolrun"
+  toolrun completion fish > ~/.config/fish/completions/toolrun.fish
+"""
+
+
 class _Parser(argparse.ArgumentParser):
     """Says what is wrong in one line, instead of the usage and a line."""
 
@@ -152,8 +179,8 @@ def build_parser() -> argparse.ArgumentParser:
     _add_schema(commands)
     _add_repair(commands)
     _add_journal(commands)
-    plugins = commands.add_parser("plugins", help="list what is installed", allow_abbrev=False)
-    plugins.add_argument("--json", action="store_true", help="one JSON object a plugin")
+    _add_plugins(commands)
+    _add_completion(commands)
     return parser
 
 
@@ -270,6 +297,30 @@ def _add_journal(commands: argparse._SubParsersAction[_Parser]) -> None:
     parser.add_argument("--result", metavar="JSON", help="with --settle: it succeeded, and returned this")
     parser.add_argument("--error", metavar="TEXT", help="with --settle: it failed, and the model is told this")
     parser.add_argument("--json", action="store_true", help="one JSON object a call")
+
+
+def _add_plugins(commands: argparse._SubParsersAction[_Parser]) -> None:
+    parser = commands.add_parser(
+        "plugins",
+        help="list what is installed",
+        description="List the wires, repairs, executors and journals of installed packages.",
+        epilog=_PLUGINS,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--json", action="store_true", help="one JSON object a plugin")
+
+
+def _add_completion(commands: argparse._SubParsersAction[_Parser]) -> None:
+    parser = commands.add_parser(
+        "completion",
+        help="print a script that completes this command in a shell",
+        description="Print a script that completes this command in a shell.",
+        epilog=_COMPLETION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("shell", choices=("bash", "zsh", "fish"), help="the shell")
 
 
 def _add_streams(parser: argparse.ArgumentParser, nargs: str = "+") -> None:

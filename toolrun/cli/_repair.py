@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from toolrun import Grade, RegistrationError, repair_arguments
 from toolrun.cli._exits import FAILED, SUCCEEDED, InputError
-from toolrun.cli._sources import read_file
+from toolrun.cli._progress import ProgressBar, output_goes_elsewhere
+from toolrun.cli._sources import read_file, size_of
 from toolrun.cli._text import count, json_line, one_line, printable, shorten
 from toolrun.repairs.standalone import tool_from_definition
 
@@ -40,18 +41,19 @@ def repair(options: Namespace) -> int:
     """
     tool = None if options.tool is None else _tool(_json_file(options.tool), options.tool, None)
     reason = None if options.finish_reason == _UNKNOWN else options.finish_reason
-    texts = _one(tool, reason) if options.batch is None else _many(options.batch, tool, reason)
+    if options.batch is None:
+        return _show_each(_one(tool, reason), _record_line if options.json else _show)
+    with ProgressBar(options.batch, size_of(options.batch), shown=output_goes_elsewhere()) as bar:
+        return _show_each(_many(options.batch, tool, reason, bar), _record_line if options.json else _line)
+
+
+def _show_each(texts: Iterable[_Text], show: Callable[[str | None, RepairedArguments], str]) -> int:
     code = SUCCEEDED
     for text in texts:
         found = repair_arguments(text.raw, text.tool, finish_reason=text.finish_reason)
         if found.arguments is None:
             code = FAILED
-        if options.json:
-            print(json_line(_record(text.id, found)), flush=True)
-        elif options.batch is not None:
-            print(_line(text.id, found))
-        else:
-            _show(found)
+        print(show(text.id, found), flush=True)
     return code
 
 
@@ -63,7 +65,7 @@ def _one(tool: Tool | None, reason: str | None) -> Iterator[_Text]:
     yield _Text(None, _decoded(sys.stdin.buffer.read(), _STDIN), tool, reason)
 
 
-def _many(path: str, tool: Tool | None, reason: str | None) -> Iterator[_Text]:
+def _many(path: str, tool: Tool | None, reason: str | None, bar: ProgressBar) -> Iterator[_Text]:
     tools: dict[str, Tool] = {}
     for number, line in enumerate(_decoded(read_file(path), path).split("\n"), 1):
         if not line.strip():
@@ -82,6 +84,7 @@ def _many(path: str, tool: Tool | None, reason: str | None) -> Iterator[_Text]:
         given = entry.get("finish_reason", reason)
         name = entry.get("id")
         yield _Text(str(number) if name is None else str(name), raw, own, given if isinstance(given, str) else None)
+        bar.advance(len(line.encode()) + 1)
 
 
 def _tool(definition: object, path: str, line: int | None) -> Tool:
@@ -116,8 +119,8 @@ def _decoded(data: bytes, place: str) -> str:
 # -- what is shown --------------------------------------------------------------------------
 
 
-def _record(name: str | None, found: RepairedArguments) -> dict[str, object]:
-    return {
+def _record_line(name: str | None, found: RepairedArguments) -> str:
+    record = {
         **({} if name is None else {"id": name}),
         "arguments": found.arguments,
         "grade": found.grade,
@@ -126,6 +129,7 @@ def _record(name: str | None, found: RepairedArguments) -> dict[str, object]:
         "edits": [edit._asdict() for edit in found.edits],
         "raw": found.raw,
     }
+    return json_line(record)
 
 
 def _verdict(found: RepairedArguments) -> str:
@@ -141,19 +145,15 @@ def _line(name: str | None, found: RepairedArguments) -> str:
     return f"{one_line(name or '')}  {_verdict(found)}  {shorten(one_line(shown), _SHOWN)}"
 
 
-def _show(found: RepairedArguments) -> None:
+def _show(_: str | None, found: RepairedArguments) -> str:
     edits = f", {count(len(found.edits), 'edit')}" if found.edits else ""
-    print(f"{_verdict(found)}{edits}")
+    lines = [f"{_verdict(found)}{edits}"]
     if found.message:
-        print(printable(found.message))
-    print()
-    print(_marked(found).rstrip("\n"))
+        lines.append(printable(found.message))
+    lines += ["", _marked(found).rstrip("\n")]
     if found.edits:
-        print()
-        for edit in found.edits:
-            print(f"{edit.offset:>6}  {edit.code}")
-        print()
-        print(printable(found.text or ""))
+        lines += ["", *(f"{edit.offset:>6}  {edit.code}" for edit in found.edits), "", printable(found.text or "")]
+    return "\n".join(lines)
 
 
 def _marked(found: RepairedArguments) -> str:

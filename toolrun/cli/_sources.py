@@ -139,6 +139,15 @@ def open_sources(paths: Sequence[str]) -> list[Source]:
     return [Source(path) for path in paths]
 
 
+def size_of(path: str) -> int | None:
+    """The size of a file in bytes; None if nobody knows it before it is read: standard input, or a pipe."""
+    try:
+        found = os.stat(path)  # noqa: PTH116  # as below
+    except (OSError, ValueError):
+        return None
+    return found.st_size if path != STDIN and stat.S_ISREG(found.st_mode) else None
+
+
 def _check_readable(path: str) -> None:
     # Asked for, not opened: a pipe that is opened twice has lost its writer.
     try:
