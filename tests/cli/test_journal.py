@@ -68,9 +68,9 @@ def test_listing(path, capsys):
     assert main(["journal", path]) == 0
 
     assert capsys.readouterr().out.splitlines() == [
-        "R:T:0  succeeded     look  seven",
-        'R:T:1  started       charge  {"n": 1}',
-        'R:T:2  not_started   look  {"n": 2}',
+        "R:T:0  succeeded     look              seven",
+        'R:T:1  started       charge            {"n": 1}',
+        'R:T:2  not_started   look              {"n": 2}',
     ]
 
 

@@ -180,3 +180,25 @@ def test_streams_have_titles_and_tools_may_print(terminal, chat, tools, tmp_path
     assert lines[0] == str(stream)
     assert "hello from the tool" in lines
     assert lines[-6:] == ["", str(other), "Text: No calls here.", "", "no calls", ""]
+
+
+COMMANDS = {
+    "finalize": (["finalize", "examples/streams/cut.sse"], "\x1b[33mincomplete (no_finish)\x1b[0m"),
+    "repair": (
+        ["repair", "--batch", "examples/malformed.jsonl", "--tool", "examples/get_weather.json"],
+        "\x1b[35mrepaired (schema_unique)\x1b[0m",
+    ),
+}
+
+
+@pytest.mark.parametrize(("arguments", "painted"), COMMANDS.values(), ids=COMMANDS)
+def test_lines_have_colours_on_a_terminal_only(terminal, process, arguments, painted):
+    """The same words as in a pipe, and in a pipe nothing but words."""
+    _, written, _ = terminal(*arguments, columns=200)
+    plain = process(*arguments).out
+
+    assert painted in written
+    assert CONTROL_SEQUENCE.sub("", written).replace("\r", "") == plain
+    assert "\x1b" not in plain
+    assert painted not in terminal(*arguments, columns=200, NO_COLOR="1")[1]
+    assert "\x1b" not in terminal(*arguments, columns=200, TERM="dumb")[1]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from toolrun import Diagnostic, StreamFinalizer
 from toolrun.cli._batch import finalize_case, run_batch
 from toolrun.cli._exits import BAD_INPUT, SUCCEEDED, InputError, complain
+from toolrun.cli._paint import paint
 from toolrun.cli._progress import ProgressBar
 from toolrun.cli._records import call_record
 from toolrun.cli._sources import open_sources, recognised, size_of
@@ -54,11 +55,8 @@ def finalize(options: Namespace) -> int:
 def _read(source: Source, wire: str | Wire, end: str) -> tuple[Sequence[ToolCall], InputError | None]:
     finalizer = StreamFinalizer(wire, deltas=False)
     events: list[object] = []
-    # Nothing is printed before it is read to its end.
-    with (
-        suppress(OSError),
-        ProgressBar(source.name, size_of(source.path), shown=True) as bar,
-    ):  # the source keeps the error
+    bar = ProgressBar(source.name, size_of(source.path), shown=True)  # nothing is printed before the end
+    with suppress(OSError), bar:  # the source keeps what it raised
         for block in bar.follow(source):
             events += finalizer.feed(block)
     events += finalizer.close("error" if source.error is not None else end)  # type: ignore[arg-type]  # the parser's choices
@@ -80,16 +78,17 @@ def _read(source: Source, wire: str | Wire, end: str) -> tuple[Sequence[ToolCall
 
 
 def _print_lines(calls: Sequence[ToolCall], *, heading: str | None, known: bool) -> None:
+    styled = paint()
     if heading is not None:
-        print(one_line(heading))
+        print(styled(one_line(heading), "title"))
     rows = [
-        (str(call.position), _verdict(call), one_line(call.name or "(no name)"), one_line(call.id), _arguments(call))
-        for call in calls
+        (str(call.position), _verdict(call), one_line(call.name or "(no name)"), one_line(call.id)) for call in calls
     ]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        *cells, arguments = row
-        print("  ".join((*(cell.ljust(width) for cell, width in zip(cells, widths, strict=False)), arguments)).rstrip())
+    for call, row in zip(calls, rows, strict=True):
+        styles = ("dim", "good" if call.executable else "doubtful", "title", "dim")
+        cells = [styled(cell.ljust(width), style) for cell, width, style in zip(row, widths, styles, strict=True)]
+        print("  ".join((*cells, _arguments(call))).rstrip())
     if not rows and known:
         print("no calls")
 

@@ -14,6 +14,7 @@ from toolrun._core.seams import Payload, turn_of
 from toolrun._runtime.packing import outcome_text, read_audit
 from toolrun._runtime.recovery import read_left
 from toolrun.cli._exits import FAILED, SUCCEEDED, InputError, complain
+from toolrun.cli._paint import paint
 from toolrun.cli._records import outcome_record
 from toolrun.cli._text import json_line, one_line, printable, shorten
 
@@ -24,9 +25,12 @@ if TYPE_CHECKING:
     from toolrun import Outcome, ToolCall
     from toolrun._core.records import JsonObject
     from toolrun._core.seams import CallEntry, TurnEntry
+    from toolrun.cli._paint import Paint
     from toolrun.journals import SqliteJournal
 
 _SHOWN: Final = 60
+
+_STYLES: Final = {"succeeded": "good", "started": "doubtful", "not_started": "dim", "deferred": "dim"}
 
 
 class _Kept(NamedTuple):
@@ -94,10 +98,11 @@ async def _run(options: Namespace) -> int:
 
 async def _list(kept: SqliteJournal, options: Namespace) -> None:
     keys = await kept.unsettled() if options.unsettled else await kept.turns()
+    styled = paint()
     for key in keys:
         entry = await kept.turn(key)
         for one in _calls(entry) if entry is not None else ():
-            print(json_line(one.record()) if options.json else _line(one))
+            print(json_line(one.record()) if options.json else _line(one, styled))
 
 
 async def _settle(kept: SqliteJournal, options: Namespace) -> int:
@@ -150,9 +155,11 @@ def _calls(entry: TurnEntry) -> Iterator[_Kept]:
 # -- what is shown ----------------------------------------------------------------------------
 
 
-def _line(one: _Kept) -> str:
+def _line(one: _Kept, styled: Paint) -> str:
     text = shorten(one_line(one.call.raw_arguments), _SHOWN)
-    return f"{one_line(one.key)}  {one.status:<12}  {one_line(one.call.name or '')}  {text}".rstrip()
+    status = styled(f"{one.status:<12}", _STYLES.get(one.status, "bad"))
+    name = styled(f"{one_line(one.call.name or ''):<16}", "title")
+    return f"{styled(one_line(one.key), 'dim')}  {status}  {name}  {text}".rstrip()
 
 
 def _show(one: _Kept, *, as_json: bool) -> None:

@@ -11,6 +11,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from toolrun.cli._paint import STYLES
 from toolrun.cli._report import messages, report
 from toolrun.cli._text import one_line, shorten
 from toolrun.cli._views import View
@@ -46,7 +47,6 @@ _STATES: Final = {
     "timed out": "red",
     "cancelled": "red",
 }
-_STYLES: Final = {"title": "bold", "good": "green", "bad": "red", "plain": "", "dim": "dim"}
 
 
 class LiveView(View):
@@ -91,7 +91,7 @@ class LiveView(View):
         if turn.calls:
             self._console.print()
         for text, style, indent in report(turn):
-            self._console.print(Padding(Text(text, _STYLES[style]), (0, 0, 0, indent)))
+            self._console.print(Padding(Text(text, STYLES[style]), (0, 0, 0, indent)))
         if show_messages:
             self._console.print(Text(messages(turn)), soft_wrap=True)
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from toolrun import Grade, RegistrationError, repair_arguments
 from toolrun.cli._exits import FAILED, SUCCEEDED, InputError
+from toolrun.cli._paint import paint
 from toolrun.cli._progress import ProgressBar, output_goes_elsewhere
 from toolrun.cli._sources import read_file, size_of
 from toolrun.cli._text import count, json_line, one_line, printable, shorten
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from argparse import Namespace
 
     from toolrun import RepairedArguments, Tool
+    from toolrun.cli._paint import Paint
 
 _UNKNOWN: Final = "none"
 _SHOWN: Final = 100
@@ -41,10 +44,13 @@ def repair(options: Namespace) -> int:
     """
     tool = None if options.tool is None else _tool(_json_file(options.tool), options.tool, None)
     reason = None if options.finish_reason == _UNKNOWN else options.finish_reason
+    styled = paint()
     if options.batch is None:
-        return _show_each(_one(tool, reason), _record_line if options.json else _show)
+        return _show_each(_one(tool, reason), _record_line if options.json else partial(_show, styled))
     with ProgressBar(options.batch, size_of(options.batch), shown=output_goes_elsewhere()) as bar:
-        return _show_each(_many(options.batch, tool, reason, bar), _record_line if options.json else _line)
+        return _show_each(
+            _many(options.batch, tool, reason, bar), _record_line if options.json else partial(_line, styled)
+        )
 
 
 def _show_each(texts: Iterable[_Text], show: Callable[[str | None, RepairedArguments], str]) -> int:
@@ -140,29 +146,39 @@ def _verdict(found: RepairedArguments) -> str:
     return f"repaired ({found.grade})"
 
 
-def _line(name: str | None, found: RepairedArguments) -> str:
+def _line(styled: Paint, name: str | None, found: RepairedArguments) -> str:
     shown = found.text if found.text is not None else found.raw
-    return f"{one_line(name or '')}  {_verdict(found)}  {shorten(one_line(shown), _SHOWN)}"
+    verdict = styled(_verdict(found), _style(found))
+    return f"{one_line(name or '')}  {verdict}  {shorten(one_line(shown), _SHOWN)}"
 
 
-def _show(_: str | None, found: RepairedArguments) -> str:
+def _style(found: RepairedArguments) -> str:
+    if found.arguments is None:
+        return "doubtful"
+    return "good" if found.grade is Grade.EXACT else "changed"
+
+
+def _show(styled: Paint, _: str | None, found: RepairedArguments) -> str:
     edits = f", {count(len(found.edits), 'edit')}" if found.edits else ""
-    lines = [f"{_verdict(found)}{edits}"]
+    lines = [styled(f"{_verdict(found)}{edits}", _style(found))]
     if found.message:
         lines.append(printable(found.message))
-    lines += ["", _marked(found).rstrip("\n")]
+    lines += ["", _marked(found, styled).rstrip("\n")]
     if found.edits:
-        lines += ["", *(f"{edit.offset:>6}  {edit.code}" for edit in found.edits), "", printable(found.text or "")]
+        codes = (styled(f"{edit.offset:>6}  {edit.code}", "dim") for edit in found.edits)
+        lines += ["", *codes, "", printable(found.text or "")]
     return "\n".join(lines)
 
 
-def _marked(found: RepairedArguments) -> str:
+def _marked(found: RepairedArguments, styled: Paint) -> str:
     """The raw text with each edit in its place."""
     built: list[str] = []
     place = 0
     for edit in found.edits:
         built.append(printable(found.raw[place : edit.offset]))
-        built.append(f"[-{one_line(edit.before)}-]" if edit.before else "")
-        built.append(f"{{+{one_line(edit.after)}+}}" if edit.after else "")
+        if edit.before:
+            built.append(styled(f"[-{one_line(edit.before)}-]", "bad"))
+        if edit.after:
+            built.append(styled(f"{{+{one_line(edit.after)}+}}", "good"))
         place = edit.offset + len(edit.before)
     return "".join((*built, printable(found.raw[place:])))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import functools
-import os
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -15,6 +14,7 @@ import anyio
 
 from toolrun import Runner, Succeeded, UnknownWire
 from toolrun.cli._exits import BAD_INPUT, FAILED, SUCCEEDED, InputError, complain
+from toolrun.cli._paint import on_terminal
 from toolrun.cli._rows import Rows
 from toolrun.cli._sources import open_sources, recognised
 from toolrun.cli._tools import registry_from
@@ -139,7 +139,7 @@ def _fault(source: Source, turn: Turn, *, named: bool) -> InputError | None:
 def _view_maker(*, as_json: bool) -> MakeView:
     if as_json:
         return functools.partial(JsonView, output=sys.stdout)
-    if sys.stdout is None or not sys.stdout.isatty() or os.environ.get("TERM") == "dumb":
+    if not on_terminal():
         return LinesView
     try:
         from toolrun.cli._live import LiveView  # noqa: PLC0415  # rich is an extra, and slow to import
