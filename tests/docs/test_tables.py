@@ -502,6 +502,18 @@ def test_limits() -> None:
     assert f"{QUOTED_CHARACTERS} characters" in security
 
 
+@pytest.mark.parametrize("row", table("explanation/by-hand.md", "what | where"), ids=lambda row: row[0])
+def test_by_hand(row: list[str]) -> None:
+    """The files of the row are there, and about as long as it says."""
+    first, *others = words(row[1])
+    place = ROOT / first if first.startswith("toolrun/") else ROOT / "toolrun" / first
+    paths = [place, *(place.parent / name for name in others)]
+    files = [file for path in paths for file in (path.glob("*.py") if path.is_dir() else [path])]
+    lines = sum(len(file.read_text("utf-8").splitlines()) for file in files)
+
+    assert lines * 2 / 3 < int(row[2].replace(",", "")) < lines * 4 / 3
+
+
 @pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "plugins/README.md"])
 def test_links(page: str) -> None:
     """Pages outside the site link to files and headings that exist; mkdocs checks the others."""
