@@ -1,14 +1,17 @@
-"""`python -m benchmarks [ROW…] [--quick] [--json]`: measure the rows, and print them beside their targets."""
+"""`python -m benchmarks [ROW…] [--quick] [--json]`: measure the rows, and print them beside their targets.
+
+`python -m benchmarks charts` measures nothing: it draws what is stored in `benchmarks/results.jsonl`.
+"""
 
 from __future__ import annotations
 
 import argparse
 import json
 from collections.abc import Iterator, Sequence
-from typing import TypedDict
 
-from benchmarks import assembly, importing, journaling, loopback, preview, repairing, running, validation
+from benchmarks import assembly, importing, journaling, loopback, peers, preview, repairing, running, validation
 from benchmarks.harness import FULL, QUICK, Effort, Row
+from benchmarks.report import HEADER, Line, as_row
 
 FAMILIES = {
     "assembly": assembly.ROWS,
@@ -19,38 +22,36 @@ FAMILIES = {
     "journaling": journaling.ROWS,
     "importing": importing.ROWS,
     "loopback": loopback.ROWS,
+    "peers": peers.ROWS,
 }
 ROWS = {row.name: row for family in FAMILIES.values() for row in family}
-_FORMATS = {"x": "{:.2f}x", "s": "{:.2f} s", "µs": "{:.1f} µs", "exponent": "{:.2f}", "modules": "{:.0f}"}
-
-
-class Line(TypedDict):
-    """A measured row, as `--json` writes it."""
-
-    name: str
-    what: str
-    unit: str
-    measured: float
-    target: float
-    ok: bool
-    detail: str
+_CHARTS = "charts"
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure and print, each row as soon as it is there."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("rows", nargs="*", metavar="ROW", help=f"a row or a family: {', '.join((*FAMILIES, *ROWS))}")
+    parser.add_argument(
+        "rows", nargs="*", metavar="ROW", help=f"a row or a family: {', '.join((*FAMILIES, *ROWS))}; or `{_CHARTS}`"
+    )
     parser.add_argument("--quick", action="store_true", help="a few short rounds: shows that it runs, not how fast")
     parser.add_argument("--json", action="store_true", help="one JSON object a line")
     options = parser.parse_args(arguments)
+    if options.rows == [_CHARTS]:
+        from benchmarks.charts import draw  # noqa: PLC0415  # pygal is needed for this alone
+
+        draw()
+        return
     try:
         chosen = list(dict.fromkeys(row for name in options.rows or FAMILIES for row in _named(name)))
     except KeyError as error:
         parser.error(f"no row or family is named {error}")
     if not options.json:
-        print("| row | what | measured | target | |\n|---|---|---|---|---|")
+        print(HEADER)
     for line in measure(chosen, QUICK if options.quick else FULL):
         print(json.dumps(line, ensure_ascii=False) if options.json else as_row(line), flush=True)
+    if not options.json:
+        print(f"\nPeers: {peers.told()}")
 
 
 def measure(rows: Sequence[Row], effort: Effort) -> Iterator[Line]:
@@ -58,21 +59,6 @@ def measure(rows: Sequence[Row], effort: Effort) -> Iterator[Line]:
     for name, what, unit, target, run in rows:
         value, detail = run(effort)
         yield Line(name=name, what=what, unit=unit, measured=value, target=target, ok=value <= target, detail=detail)
-
-
-def as_row(line: Line) -> str:
-    """A line of the table."""
-    value = _FORMATS[line["unit"]].format(line["measured"])
-    detail = f" ({line['detail']})" if line["detail"] else ""
-    verdict = "ok" if line["ok"] else "over"
-    return (
-        f"| {line['name']} | {line['what']} | {value}{detail} | {as_target(line['unit'], line['target'])} | {verdict} |"
-    )
-
-
-def as_target(unit: str, target: float) -> str:
-    """A target as the table has it."""
-    return f"≤ {_FORMATS[unit].format(target)}"
 
 
 def _named(name: str) -> Sequence[Row]:
