@@ -164,3 +164,4 @@ class NotExecuted(OutcomeBase):
 
 
 Outcome: TypeAlias = Succeeded | Failed | Refused | Denied | Deferred | TimedOut | Cancelled | Interrupted | NotExecuted
+"""What became of a call: each client call gets exactly one."""

@@ -9,15 +9,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from toolrun._core.repair import Fault, bind
-from toolrun.repairs.bare_values import bare_values
-from toolrun.repairs.brackets import brackets, tuples
+from toolrun.repairs._bare_values import bare_values
+from toolrun.repairs._brackets import brackets, tuples
+from toolrun.repairs._inner_quotes import inner_quotes
+from toolrun.repairs._schema_reading import schema_reading
 from toolrun.repairs.commas import missing_comma, trailing_comma
-from toolrun.repairs.inner_quotes import inner_quotes
 from toolrun.repairs.margins import comments, odd_space, stray_tag, wide_punctuation
 from toolrun.repairs.names import tool_name
 from toolrun.repairs.noise import outer_noise
 from toolrun.repairs.parameters import xml_parameters
-from toolrun.repairs.schema_reading import schema_reading
 from toolrun.repairs.standalone import RepairedArguments, repair_arguments
 from toolrun.repairs.strings import control_characters, escaped_whole, escapes, quotes
 from toolrun.repairs.words import bare_keys, half_quoted_keys, literals, numbers

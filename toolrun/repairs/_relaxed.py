@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 from toolrun._core.calls import CallStatus, ToolCall
 from toolrun._core.conservation import conserves
 from toolrun._core.repair import Fault, Repaired, RepairRequest
+from toolrun.repairs._brackets import tuples
 from toolrun.repairs._nodes import parse_value
-from toolrun.repairs.brackets import tuples
 from toolrun.repairs.commas import missing_comma, trailing_comma
 from toolrun.repairs.margins import comments, odd_space, wide_punctuation
 from toolrun.repairs.strings import control_characters, escapes, quotes
