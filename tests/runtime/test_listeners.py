@@ -36,6 +36,10 @@ class Recorder(Listener):
     def __init__(self) -> None:
         self.told: list[str] = []
 
+    def on_begin(self, turn: str, registry: ToolRegistry, outcomes: Sequence[Outcome]) -> None:
+        known = "".join(f", {outcome.call.id} {outcome.status}" for outcome in outcomes)
+        self.told.append(f"{turn} began with {len(registry)} tools{known}")
+
     def on_event(self, event: Event, turn: str) -> None:
         self.told.append(f"{turn} {type(event).__name__}")
 
@@ -70,6 +74,14 @@ def make_registry() -> ToolRegistry:
 
 
 ONE = response(("where", "{}"))
+BEGAN = "r:t began with 3 tools"
+RECOVERED = [
+    "r:t AttemptStarted",
+    "r:t AttemptEnded",
+    "r:t:1 left",
+    "r:t CallCompleted",
+    "r:t ended: succeeded, succeeded",
+]
 RAN = ["r:t AttemptStarted", "r:t AttemptEnded", "r:t:0 left", "r:t CallCompleted", "r:t ended: succeeded"]
 
 
@@ -80,7 +92,7 @@ async def test_every_entry() -> None:
         runner = Runner(make_registry(), listeners=[listener], run_id="r", journal=journal)
         turn = await runner.run(ONE, turn_id="t")
     assert turn.outcomes[0].value == "where r:t:0"
-    assert listener.told == ["r:t CallStarted", "r:t CallFinalized", "r:t:0 entered", *RAN]
+    assert listener.told == [BEGAN, "r:t CallStarted", "r:t CallFinalized", "r:t:0 entered", *RAN]
     assert WHERE.get() == "nowhere"
 
     listener.told.clear()
@@ -88,14 +100,39 @@ async def test_every_entry() -> None:
     calls = finalize(response(("where_in_a_thread", "{}")))
     turn = await runner.execute(calls, turn_id="t")
     assert turn.outcomes[0].value == "where_in_a_thread r:t:0"
-    assert listener.told == ["r:t:0 entered", *RAN]
+    assert listener.told == [BEGAN, "r:t:0 entered", *RAN]
 
     listener.told.clear()
-    turn = await runner.run(response(("asked", "{}")), turn_id="t")
-    assert listener.told[-2:] == ["r:t CallCompleted", "r:t ended: deferred"]
+    turn = await runner.run(response(("asked", "{}"), ("where", "{}")), turn_id="t")
+    assert listener.told[-2:] == ["r:t CallCompleted", "r:t ended: deferred, succeeded"]
     listener.told.clear()
     await runner.resume(turn, {"c0": Approve()})
-    assert listener.told == ["r:t ApprovalAnswered", "r:t:0 entered", *RAN]
+    resumed = [f"{BEGAN}, c1 succeeded", "r:t ApprovalAnswered", "r:t:0 entered", *RAN[:-1]]
+    assert listener.told == [*resumed, "r:t ended: succeeded, succeeded"]
+
+
+async def test_a_recovered_turn() -> None:
+    """It begins with the outcomes that were recorded, and tells of the other calls alone."""
+    registry, listener, stuck = make_registry(), Recorder(), anyio.Event()
+
+    @registry.tool(effect="pure")
+    async def hang() -> str:
+        if not stuck.is_set():
+            stuck.set()
+            await anyio.sleep_forever()
+        return "done"
+
+    source = response(("where", "{}"), ("hang", "{}"))
+    journal = MemoryJournal()
+    async with anyio.create_task_group() as group:
+        runner = Runner(registry, run_id="r", journal=journal, max_concurrency=1)
+        group.start_soon(lambda: runner.run(source, turn_id="t"))
+        await stuck.wait()
+        left = journal.reopened()
+        group.cancel_scope.cancel()
+    (turn,) = [turn async for turn in Runner(registry, journal=left, listeners=[listener]).recover()]
+    assert [outcome.value for outcome in turn.outcomes] == ["nowhere", "done"]
+    assert listener.told == ["r:t began with 4 tools, c0 succeeded", "r:t:1 entered", *RECOVERED]
 
 
 async def test_pieces_come_only_to_those_who_want_them() -> None:
@@ -171,6 +208,9 @@ async def test_the_end_of_a_stream_that_broke_off() -> None:
 class Broken(Listener):
     """Raises wherever it is called."""
 
+    def on_begin(self, turn: str, registry: object, outcomes: Sequence[object]) -> None:
+        raise RuntimeError("on_begin")
+
     def on_event(self, event: object, turn: str) -> None:
         raise RuntimeError("on_event")
 
@@ -200,9 +240,19 @@ async def test_a_listener_that_raises_breaks_nothing(caplog: pytest.LogCaptureFi
     with caplog.at_level(logging.ERROR, logger="toolrun"):
         turn = await runner.run(ONE, turn_id="t")
     assert turn.outcomes[0].value == "where r:t:0"
-    assert recorder.told == ["r:t CallStarted", "r:t CallFinalized", "r:t:0 entered", *RAN]
+    assert recorder.told == [BEGAN, "r:t CallStarted", "r:t CallFinalized", "r:t:0 entered", *RAN]
     raised = [str(record.exc_info[1]) for record in caplog.records if record.exc_info]
-    assert raised == ["on_event", "on_event", "around", "on_event", "on_event", "leaving", "on_event", "on_end"]
+    assert raised == [
+        "on_begin",
+        "on_event",
+        "on_event",
+        "around",
+        "on_event",
+        "on_event",
+        "leaving",
+        "on_event",
+        "on_end",
+    ]
 
 
 async def test_a_listener_that_does_nothing() -> None:
@@ -224,6 +274,7 @@ async def test_events_of_concurrent_turns_are_told_apart() -> None:
     for key in ("r:t1", "r:t2"):
         mine = [line.removeprefix(key) for line in listener.told if line.startswith(key)]
         assert [line for line in mine if line != " CallRepeated"] == [
+            " began with 3 tools",
             " CallStarted",
             " CallFinalized",
             ":0 entered",

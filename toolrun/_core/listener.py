@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from toolrun._core.calls import ValidatedCall
     from toolrun._core.events import Event
     from toolrun._core.outcomes import Outcome
+    from toolrun._core.registry import ToolRegistry
 
 
 class Listener:
@@ -36,12 +37,21 @@ class Listener:
 
     deltas: bool = False
 
+    def on_begin(self, turn: str, registry: ToolRegistry, outcomes: Sequence[Outcome]) -> None:
+        """Take the begin of a turn, or of another part of one that is resumed or recovered.
+
+        Args:
+            turn: The key of the turn: `run_id:turn_id`.
+            registry: The tools of the turn.
+            outcomes: Those that it came with; of their calls no event is told, and `on_end` has them again.
+        """
+
     def on_event(self, event: Event, turn: str) -> None:
         """Take an event of a turn, in the order of `Runner.stream`.
 
         Args:
             event: What happened.
-            turn: The key of the turn: `run_id:turn_id`. With the event's position it is the key of a call.
+            turn: The key of the turn. With the event's position it is the key of a call.
         """
 
     def around(self, call: ValidatedCall, key: str) -> AbstractContextManager[object]:

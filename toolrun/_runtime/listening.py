@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from toolrun._core.calls import ValidatedCall
     from toolrun._core.events import Event
     from toolrun._core.outcomes import Outcome
+    from toolrun._core.registry import ToolRegistry
     from toolrun._runtime.attempt import Emit
 
 _PIECES: Final = (CallDelta, TextDelta, CitationAdded, UsageReported)
@@ -47,6 +48,14 @@ class Listening:
     def deltas(self) -> bool:
         """True if somebody wants the pieces as they come."""
         return self._follower is not None or bool(self._for_pieces)
+
+    def begin(self, registry: ToolRegistry, outcomes: Sequence[Outcome]) -> None:
+        """Tell the listeners that the turn begins."""
+        for listener in self._listeners:
+            try:
+                listener.on_begin(self._turn, registry, outcomes)
+            except Exception as error:  # noqa: BLE001  # as below
+                _log(listener, error)
 
     def emit(self, event: Event) -> None:
         """Tell everybody."""

@@ -175,7 +175,8 @@ class TurnSession:
         Raises:
             JournalError: The turn could not be kept; nothing of it went on.
         """
-        return await self._followed(self._resume(turn, answers))
+        before = tuple(outcome for outcome in turn.outcomes if outcome.call.position not in answers)
+        return await self._followed(self._resume(turn, answers), before)
 
     async def _resume(self, turn: Turn, answers: Mapping[int, Answer]) -> Turn:
         self._restore(turn)
@@ -201,7 +202,7 @@ class TurnSession:
         Raises:
             JournalError: As for `consume`.
         """
-        return await self._followed(self._recover(left))
+        return await self._followed(self._recover(left), tuple(left.outcomes.values()))
 
     async def _recover(self, left: Left) -> Turn:
         self._restore(left.turn)
@@ -245,13 +246,16 @@ class TurnSession:
         self._calls, self._response, self._expires_at = turn.calls, turn.response, turn.expires_at
         self._diagnostics = list(turn.diagnostics)
 
-    def _followed(self, running: Coroutine[Any, Any, Turn]) -> Coroutine[Any, Any, Turn]:
-        """A turn, of which those who keep it or listen to it learn how it ended, whatever way it did."""
+    def _followed(
+        self, running: Coroutine[Any, Any, Turn], before: Sequence[Outcome] = ()
+    ) -> Coroutine[Any, Any, Turn]:
+        """A turn that came with these outcomes; those who keep it or listen to it learn how it ended, whatever way it did."""
         if self._record is not None:
             running = self._record.follow(running, self.turn)
-        return running if self._listening is None else self._heard(running, self._listening)
+        return running if self._listening is None else self._heard(running, before, self._listening)
 
-    async def _heard(self, running: Coroutine[Any, Any, Turn], listening: Listening) -> Turn:
+    async def _heard(self, running: Coroutine[Any, Any, Turn], before: Sequence[Outcome], listening: Listening) -> Turn:
+        listening.begin(self.registry, before)
         try:
             return await running
         finally:
