@@ -9,7 +9,18 @@ import argparse
 import json
 from collections.abc import Iterator, Sequence
 
-from benchmarks import assembly, importing, journaling, loopback, peers, preview, repairing, running, validation
+from benchmarks import (
+    assembly,
+    importing,
+    journaling,
+    listening,
+    loopback,
+    peers,
+    preview,
+    repairing,
+    running,
+    validation,
+)
 from benchmarks.harness import FULL, QUICK, Effort, Row
 from benchmarks.report import HEADER, Line, as_row
 
@@ -20,6 +31,7 @@ FAMILIES = {
     "validation": validation.ROWS,
     "running": running.ROWS,
     "journaling": journaling.ROWS,
+    "listening": listening.ROWS,
     "importing": importing.ROWS,
     "loopback": loopback.ROWS,
     "peers": peers.ROWS,

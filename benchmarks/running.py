@@ -16,7 +16,9 @@ from benchmarks.harness import AsyncJob, Effort, Measured, Row, awaited, ratio, 
 from toolrun import Retry, Runner, Tool, ToolRegistry, finalize
 
 if TYPE_CHECKING:
-    from toolrun.abc import Journal
+    from collections.abc import Sequence
+
+    from toolrun.abc import Journal, Listener
 
 _MANY = 1_000
 _ARGUMENTS = '{"a": 1, "b": "x"}'
@@ -89,11 +91,18 @@ def retry(effort: Effort) -> Measured:
     return Measured(with_policy - without, f"{with_policy:.3g} less {without:.3g} µs")
 
 
-def execution(tool: Tool, count: int, *, timeout: float | None, journal: Journal | None = None) -> AsyncJob:
+def execution(
+    tool: Tool,
+    count: int,
+    *,
+    timeout: float | None,
+    journal: Journal | None = None,
+    listeners: Sequence[Listener] = (),
+) -> AsyncJob:
     """Finished calls to outcomes, as `Runner.execute` does it, with every check."""
     registry = ToolRegistry()
     registry.add(tool)
-    runner = Runner(registry, timeout=timeout, journal=journal)
+    runner = Runner(registry, timeout=timeout, journal=journal, listeners=listeners)
     calls = finalize(streams.chat([[_ARGUMENTS]] * count, name=tool.name))
 
     async def job() -> None:
