@@ -11,8 +11,10 @@ import pytest
 
 from toolrun import Grade, Tool, repair_arguments
 from toolrun._core.conservation import same
+from toolrun._testing.damage.places import NotApplicable
+from toolrun._testing.damage.syntax import trailing_comma
 
-from .faults import MENDABLE, Skip, faulty_calls, make_call, trailing_comma
+from .faults import MENDABLE, faulty_calls, make_call
 
 NUMBER = int(os.environ.get("TOOLRUN_FAULTS", "600"))
 """How many faults; 20,000 take about five minutes."""
@@ -32,14 +34,14 @@ def test_faults():
     right, wrong = 0, Counter[str]()
     silent: list[object] = []
     schema, tool = None, None
-    for faulty in faulty_calls(random.Random(seed), NUMBER):
-        if faulty.schema is not schema or tool is None:
-            schema, tool = faulty.schema, make_tool(faulty.schema)
+    for call, faulty in faulty_calls(random.Random(seed), NUMBER):
+        if call.schema is not schema or tool is None:
+            schema, tool = call.schema, make_tool(call.schema)
         found = repair_arguments(faulty.text, tool).arguments
         if (found is None and faulty.expected is None) or (faulty.expected and same(found, faulty.expected)):
             right += 1
         elif found is None:
-            wrong[faulty.fault] += 1
+            wrong[faulty.kind] += 1
         else:
             silent.append((faulty, found))
 
@@ -83,8 +85,8 @@ def test_two_faults_in_one_text():
     while total < 300:
         call = make_call(rng)
         try:
-            text = rng.choice(MENDABLE)(call._replace(text=trailing_comma(call, rng)), rng)
-        except Skip:
+            text = rng.choice(MENDABLE).damage(call._replace(text=trailing_comma(call, rng)), rng)
+        except NotApplicable:
             continue
         total += 1
         found = repair_arguments(text, make_tool(call.schema)).arguments

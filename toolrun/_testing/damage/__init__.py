@@ -1,0 +1,1 @@
+"""Valid arguments, broken in the ways in which models break them."""
