@@ -13,9 +13,10 @@ from openai.types.chat import ChatCompletionFunctionToolParam, ChatCompletionMes
 from pydantic import BaseModel, TypeAdapter
 
 from toolrun import Repaired, RepairRequest, Retry, Runner, ToolContext, ToolError, ToolRegistry
+from toolrun._testing.loopback import json_reply
 
 from .responses import anthropic_events, anthropic_message, openai_chunks, openai_completion
-from .server import ReplayServer, anthropic_sse, openai_sse, whole
+from .server import ReplayServer, anthropic_sse, openai_sse
 
 
 @dataclass
@@ -231,8 +232,8 @@ def test_sync_openai_loop_on_whole_responses(
 ):
     """The loop without an event loop and without a stream."""
     server.will_answer(
-        whole(openai_completion(("call_a", "get_weather", ['{"city": "Rome"}']))),
-        whole(openai_completion(text="20 degrees.", finish="stop")),
+        json_reply(openai_completion(("call_a", "get_weather", ['{"city": "Rome"}']))),
+        json_reply(openai_completion(text="20 degrees.", finish="stop")),
     )
     messages: list[Any] = [{"role": "user", "content": "Weather?"}]
 
@@ -270,8 +271,8 @@ def test_sync_anthropic_loop_on_whole_messages(
 ):
     """The loop without an event loop and without a stream."""
     server.will_answer(
-        whole(anthropic_message(("toolu_a", "get_weather", {"city": "Rome"}))),
-        whole(anthropic_message(text="20 degrees.", stop="end_turn")),
+        json_reply(anthropic_message(("toolu_a", "get_weather", {"city": "Rome"}))),
+        json_reply(anthropic_message(text="20 degrees.", stop="end_turn")),
     )
     messages: list[Any] = [{"role": "user", "content": "Weather?"}]
 

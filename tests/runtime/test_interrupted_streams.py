@@ -15,7 +15,7 @@ import pytest
 from toolrun import CallDelta, Repaired, Runner, StreamInterrupted, ToolRegistry, UnknownWire
 
 from .responses import anthropic_events, chunk, openai_chunks
-from .server import Reply, anthropic_sse, openai_sse
+from .server import HttpReply, anthropic_sse, openai_sse
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -79,7 +79,7 @@ async def clients(anyio_backend: str) -> AsyncIterator[list[object]]:
 KINDS = ["openai async", "openai sync", "anthropic async", "anthropic sync"]
 
 
-def reply_for(kind: str, *, drop_after: int | None = None, hold_before: int | None = None) -> Reply:
+def reply_for(kind: str, *, drop_after: int | None = None, hold_before: int | None = None) -> HttpReply:
     """One call; the third piece from the front ends in the middle of its arguments on both wires."""
     if kind.startswith("openai"):
         return openai_sse(openai_chunks(CALL), drop_after=drop_after, hold_before=hold_before)
@@ -142,7 +142,7 @@ async def test_connection_dropped_after_the_finish(
 async def test_connection_dropped_after_the_terminator(server: ReplayServer, registry: ToolRegistry, ran: list[object]):
     """`[DONE]` ended the stream, finish reason or not: what breaks after it takes nothing back."""
     pieces = list(openai_sse(openai_chunks(CALL, finish=None)).pieces)
-    server.will_answer(Reply(pieces=[*pieces, b": bye\n\n"], drop_after=len(pieces)))
+    server.will_answer(HttpReply(pieces=[*pieces, b": bye\n\n"], drop_after=len(pieces)))
 
     async with (
         httpx2.AsyncClient(trust_env=False) as client,

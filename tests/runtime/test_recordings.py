@@ -11,7 +11,7 @@ import pytest
 
 from toolrun import Runner, ToolRegistry, finalize
 
-from .server import Reply
+from .server import HttpReply
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -69,7 +69,7 @@ def test_sync_openai_client(server: ReplayServer, openai_client: openai.OpenAI):
     for name in recordings("openai-chat"):
         pieces = frames("openai-chat", name)
         expected = finalize(pieces)
-        server.will_answer(Reply(pieces=pieces))
+        server.will_answer(HttpReply(pieces=pieces))
         stream = openai_client.chat.completions.create(model="m", messages=[], stream=True)
         if facts(finalize(stream, end=end_of(expected))) != facts(expected):
             different.append(name)
@@ -83,7 +83,7 @@ def test_sync_anthropic_client(server: ReplayServer, anthropic_client: anthropic
     different = []
     for name in recordings("anthropic-messages"):
         pieces = frames("anthropic-messages", name)
-        server.will_answer(Reply(pieces=pieces))
+        server.will_answer(HttpReply(pieces=pieces))
         stream = anthropic_client.messages.create(model="m", messages=[], max_tokens=9, stream=True)
         if facts(finalize(stream)) != facts(finalize(pieces)):
             different.append(name)
@@ -107,7 +107,7 @@ async def test_runner_with_async_openai_client(server: ReplayServer, openai_asyn
     for name in recordings("openai-chat")[::8]:
         pieces = frames("openai-chat", name)
         expected = finalize(pieces)
-        server.will_answer(Reply(pieces=pieces))
+        server.will_answer(HttpReply(pieces=pieces))
         stream = await openai_async.chat.completions.create(model="m", messages=[], stream=True)
         turn = await Runner(ToolRegistry(), on_stream_error="return").run(stream, end=end_of(expected))
         if not answers(turn, expected):
@@ -123,7 +123,7 @@ async def test_runner_with_async_anthropic_client(server: ReplayServer, anthropi
     for name in recordings("anthropic-messages")[::4]:
         pieces = frames("anthropic-messages", name)
         expected = finalize(pieces)
-        server.will_answer(Reply(pieces=pieces))
+        server.will_answer(HttpReply(pieces=pieces))
         stream = await anthropic_async.messages.create(model="m", messages=[], max_tokens=9, stream=True)
         turn = await Runner(ToolRegistry(), on_stream_error="return").run(stream)
         if not answers(turn, expected):

@@ -8,9 +8,10 @@ import httpx2
 import pytest
 
 from toolrun import Runner, ToolRegistry, afinalize, finalize
+from toolrun._testing.loopback import json_reply
 
 from .responses import anthropic_events, anthropic_message, openai_chunks, openai_completion
-from .server import anthropic_sse, openai_sse, whole
+from .server import anthropic_sse, openai_sse
 
 if TYPE_CHECKING:
     import anthropic
@@ -139,7 +140,7 @@ async def test_anthropic_stream_helpers(
 
 async def test_whole_openai_response(server: ReplayServer, openai_async: openai.AsyncOpenAI, registry: ToolRegistry):
     """A response that was not streamed goes in at the same door."""
-    server.will_answer(whole(openai_completion(*CALLS, text="Adding.")))
+    server.will_answer(json_reply(openai_completion(*CALLS, text="Adding.")))
     response = await openai_async.chat.completions.create(**ASKED)
 
     turn = await Runner(registry).run(response)
@@ -153,7 +154,7 @@ async def test_whole_anthropic_message(
 ):
     """A response that was not streamed goes in at the same door."""
     given = (("call_1", "add", {"a": 2, "b": 3}), ("call_2", "add", {"a": 1, "b": 1}))
-    server.will_answer(whole(anthropic_message(*given, text="Adding.")))
+    server.will_answer(json_reply(anthropic_message(*given, text="Adding.")))
     response = await anthropic_async.messages.create(**ASKED, max_tokens=9)
 
     turn = await Runner(registry).run(response)
@@ -207,7 +208,7 @@ async def test_a_coroutine_is_not_a_stream(
     server: ReplayServer, openai_async: openai.AsyncOpenAI, registry: ToolRegistry
 ):
     """A forgotten `await` is said to be one."""
-    server.will_answer(whole(openai_completion()))
+    server.will_answer(json_reply(openai_completion()))
     forgotten = openai_async.chat.completions.create(**ASKED)
 
     with pytest.raises(TypeError, match="await it first"):
