@@ -14,16 +14,15 @@ from toolrun import (
     ToolRegistry,
     UsageReported,
 )
+from toolrun.testing import ScriptedCall, ScriptedResponse
 from toolrun.wires import WIRES
-
-from .streams import FINISHES, Call, stream
 
 if TYPE_CHECKING:
     from toolrun import Turn
 
 Json = dict[str, Any]
 
-CALL = Call("call00001", "add", '{"a": 1}')
+CALL = ScriptedCall("add", '{"a": 1}', "call00001")
 each_wire = pytest.mark.parametrize("wire", sorted(WIRES))
 
 
@@ -40,7 +39,7 @@ async def turn_of(wire: str, events: list[Json]) -> Turn:
 
 NEEDS_REPLY = [
     # calls, finish, needs a reply
-    ([CALL], "calls", True),
+    ([CALL], "tool_calls", True),
     ([CALL], "length", True),  # held, and answered with why
     ([CALL], None, True),  # cut, and answered with why
     ([], "stop", False),
@@ -49,13 +48,28 @@ NEEDS_REPLY = [
 ]
 
 
+FINISHED = ("tool_calls", "stop", "length")
+FINISHES = {
+    "openai-chat": ("tool_calls", "stop", "length"),
+    "mistral": ("tool_calls", "stop", "length"),
+    "cohere-v2": ("TOOL_CALL", "COMPLETE", "MAX_TOKENS"),
+    "openai-responses": ("completed", "completed", "max_output_tokens"),
+    "anthropic-messages": ("tool_use", "end_turn", "max_tokens"),
+    "bedrock-invoke": ("tool_use", "end_turn", "max_tokens"),
+    "bedrock-converse": ("tool_use", "end_turn", "max_tokens"),
+    "gemini": ("STOP", "STOP", "MAX_TOKENS"),
+    "ollama": ("stop", "stop", "length"),
+}
+"""How each wire says it, as a turn passes it on."""
+
+
 @pytest.mark.parametrize(("calls", "finish", "needs_reply"), NEEDS_REPLY)
 @each_wire
-async def test_turn(wire: str, calls: list[Call], finish: str | None, needs_reply: bool) -> None:
-    turn = await turn_of(wire, stream(wire, calls, text="Hello.", finish=finish))
+async def test_turn(wire: str, calls: list[ScriptedCall], finish: str | None, needs_reply: bool) -> None:
+    turn = await turn_of(wire, ScriptedResponse(calls=calls, text="Hello.", finish=finish).events(wire))
 
     assert turn.text == "Hello."
-    assert turn.finish_reason == (getattr(FINISHES[wire], finish) if finish else None)
+    assert turn.finish_reason == (FINISHES[wire][FINISHED.index(finish)] if finish else None)
     assert turn.needs_reply is needs_reply
     assert bool(turn.usage) is (finish is not None or wire in ("anthropic-messages", "bedrock-invoke", "gemini"))
 
@@ -63,10 +77,12 @@ async def test_turn(wire: str, calls: list[Call], finish: str | None, needs_repl
 @each_wire
 def test_counts_are_told_once(wire: str) -> None:
     finalizer = StreamFinalizer(wire)
-    events = [event for each in stream(wire, text="Hi.") for event in finalizer.feed(each)]
+    events = [event for each in ScriptedResponse(text="Hi.").events(wire) for event in finalizer.feed(each)]
     events += finalizer.close()
 
-    assert [event.usage for event in events if isinstance(event, UsageReported)] == [finalizer.response.usage]
+    reports = [event.usage for event in events if isinstance(event, UsageReported)]
+    assert len(reports) == (2 if wire in ("anthropic-messages", "bedrock-invoke") else 1)  # at the start and at the end
+    assert {key: count for report in reports for key, count in report.items()} == finalizer.response.usage
     assert 7 in _numbers(finalizer.response.usage)
 
 
@@ -273,7 +289,7 @@ async def test_pieces_of_reasoning_details_are_one() -> None:
         {"type": "reasoning.text", "text": "D"},
     ]
     events = [{"choices": [{"index": 0, "delta": {"reasoning_details": [piece]}}]} for piece in pieces]
-    turn = await turn_of("openai-chat", [*events, *stream("openai-chat", [CALL])])
+    turn = await turn_of("openai-chat", [*events, *ScriptedResponse(calls=[CALL]).events("openai-chat")])
 
     assert turn.messages()[0]["reasoning_details"] == [
         {"type": "reasoning.text", "text": "AB", "index": 0, "format": "x", "signature": "s"},

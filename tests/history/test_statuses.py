@@ -11,11 +11,11 @@ import pytest
 
 from toolrun import Deferred, FinishPolicy, Outcome, Runner, Succeeded, ToolRegistry, Turn, TurnPending
 from toolrun.history import check
+from toolrun.testing import ScriptedCall, ScriptedResponse
 from toolrun.wires import WIRES
 
 from .recordings import ABSENT, recordings
 from .sdk_types import accept
-from .streams import Call, stream
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,17 +25,17 @@ Json = dict[str, Any]
 each_wire = pytest.mark.parametrize("wire", sorted(WIRES))
 
 CALLS = {
-    "succeeded": Call("call00001", "ok", '{"a": 1}'),
-    "failed": Call("call00002", "fail", "{}"),
-    "refused parse": Call("call00003", "ok", '{"a": '),
-    "refused not an object": Call("call00004", "ok", "[1]"),
-    "refused schema": Call("call00005", "ok", '{"a": "x", "b": null}'),
-    "refused unknown": Call("call00006", "no.such tool", "{}"),
-    "refused nameless": Call("call00007", None, '{"a": 1}'),
-    "timed_out": Call("call00008", "slow", "{}"),
-    "without an id": Call(None, "ok", '{"a": 2}'),
-    "blank": Call("call00010", "fail", ""),
-    "hostile": Call("call00011", "ok", '{"a": "\ud83d"}'),
+    "succeeded": ScriptedCall("ok", '{"a": 1}', "call00001"),
+    "failed": ScriptedCall("fail", "{}", "call00002"),
+    "refused parse": ScriptedCall("ok", '{"a": ', "call00003"),
+    "refused not an object": ScriptedCall("ok", "[1]", "call00004"),
+    "refused schema": ScriptedCall("ok", '{"a": "x", "b": null}', "call00005"),
+    "refused unknown": ScriptedCall("no.such tool", "{}", "call00006"),
+    "refused nameless": ScriptedCall(None, '{"a": 1}', "call00007"),
+    "timed_out": ScriptedCall("slow", "{}", "call00008"),
+    "without an id": ScriptedCall("ok", '{"a": 2}', None),
+    "blank": ScriptedCall("fail", "", "call00010"),
+    "hostile": ScriptedCall("ok", '{"a": "\ud83d"}', "call00011"),
 }
 
 
@@ -74,7 +74,9 @@ def judge(turn: Turn, wire: str) -> list[Json]:
 async def test_calls_of_a_response(wire: str, registry: ToolRegistry) -> None:
     """All of them side by side; the text beside them, and every id, come back."""
     async with Runner(registry) as runner:
-        turn = await runner.run(stream(wire, list(CALLS.values()), text="Let me see."), wire=wire)
+        turn = await runner.run(
+            ScriptedResponse(calls=list(CALLS.values()), text="Let me see.").events(wire), wire=wire
+        )
     messages = judge(turn, wire)
     written = json.dumps(messages)
 
@@ -97,7 +99,7 @@ async def test_responses_that_did_not_end_well(wire: str, finish: str | None, re
     """Held, cut, or ended for a reason that nobody knows: each call is answered, and none has run."""
     calls = [CALLS["succeeded"], CALLS["refused parse"], CALLS["refused nameless"]]
     async with Runner(registry) as runner:
-        turn = await runner.run(stream(wire, calls, finish=finish), wire=wire)
+        turn = await runner.run(ScriptedResponse(calls=calls, finish=finish).events(wire), wire=wire)
     written = json.dumps(judge(turn, wire))
 
     assert {outcome.status for outcome in turn.outcomes} <= {"not_executed", "refused"}
@@ -110,7 +112,7 @@ async def test_responses_that_did_not_end_well(wire: str, finish: str | None, re
 @each_wire
 async def test_a_stream_that_raises(wire: str, registry: ToolRegistry) -> None:
     def source() -> Iterator[Json]:
-        yield from stream(wire, [CALLS["succeeded"]], finish=None)
+        yield from ScriptedResponse(calls=[CALLS["succeeded"]], finish=None).events(wire)
         raise ConnectionError
 
     async with Runner(registry, on_stream_error="return") as runner:
@@ -126,7 +128,9 @@ async def test_a_stream_that_raises(wire: str, registry: ToolRegistry) -> None:
 async def test_every_outcome(wire: str, kind: Any, registry: ToolRegistry) -> None:
     """Those that this version does not produce, too; one that is still to come is not written."""
     async with Runner(registry) as runner:
-        turn = await runner.run(stream(wire, [CALLS["succeeded"], CALLS["without an id"]]), wire=wire)
+        turn = await runner.run(
+            ScriptedResponse(calls=[CALLS["succeeded"], CALLS["without an id"]]).events(wire), wire=wire
+        )
     given = {"message": f"It was {kind.status}."}
     outcomes = tuple(kind(call=outcome.call, tool="ok", **given) for outcome in turn.outcomes)
     turn = replace(turn, outcomes=outcomes)
@@ -148,7 +152,7 @@ async def test_every_outcome(wire: str, kind: Any, registry: ToolRegistry) -> No
 @each_wire
 async def test_held_calls_that_run(wire: str, registry: ToolRegistry) -> None:
     async with Runner(registry, policy=FinishPolicy(run_held={"length"})) as runner:
-        turn = await runner.run(stream(wire, [CALLS["succeeded"]], finish="length"), wire=wire)
+        turn = await runner.run(ScriptedResponse(calls=[CALLS["succeeded"]], finish="length").events(wire), wire=wire)
     judge(turn, wire)
 
     assert [outcome.status for outcome in turn.outcomes] == ["succeeded"]
@@ -157,7 +161,7 @@ async def test_held_calls_that_run(wire: str, registry: ToolRegistry) -> None:
 @pytest.mark.parametrize("name", ["ok", "fail"])
 async def test_a_name_that_changes(name: str, registry: ToolRegistry) -> None:
     """Two names for one call, which only deltas can have."""
-    events = stream("openai-chat", [Call("call00001", "ok", '{"a"')], finish=None)
+    events = ScriptedResponse(calls=[ScriptedCall("ok", '{"a"', "call00001")], finish=None).events("openai-chat")
     piece = {"index": 0, "function": {"name": f"{name}_too", "arguments": ": 1}"}}
     events.append({"choices": [{"index": 0, "delta": {"tool_calls": [piece]}, "finish_reason": "tool_calls"}]})
     async with Runner(registry) as runner:

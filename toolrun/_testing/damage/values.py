@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from random import Random
 
 
+_SEVERAL_OR_NONE = re.compile(r"[,;|\n]|^\s*[\[{]|^\s*(null|none|undefined)?\s*$", re.IGNORECASE)
+"""Texts that could stand for a list of several, or for nothing at all."""
+
+
 def member_as_text(call: Call, rng: Random) -> str:
     """An object or a list as a JSON string."""
     key = pick(rng, members(call, "object", "array"))
@@ -86,7 +90,7 @@ def one_for_list(call: Call, rng: Random) -> str:
     lists = [
         key
         for key in members(call, "array")
-        if len(call.arguments[key]) == 1 and not re.search(r"[,;|\n]|^\s*[\[{]|^\s*$", str(call.arguments[key][0]))
+        if len(call.arguments[key]) == 1 and not _SEVERAL_OR_NONE.search(str(call.arguments[key][0]))
     ]
     key = pick(rng, lists)
     return with_value(call, key, call.arguments[key][0])

@@ -26,8 +26,7 @@ def _openai_stream(lines: Lines) -> Stream:
     end = _error(lines)
     if lines.finish is not None:
         end.append(_chunk(head, {}, lines.finish))
-    if lines.usage is not None and not lines.error:
-        end.append({**head, "choices": [], "usage": _usage(lines.usage)})
+        end += [{**head, "choices": [], "usage": _usage(lines.usage)}] if lines.usage else []
     begin = [
         _chunk(head, {"role": "assistant", "content": None}),
         *(_chunk(head, {"reasoning_content": piece}) for piece in lines.thinking),

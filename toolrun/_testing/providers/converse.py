@@ -41,9 +41,9 @@ def _block(index: int, deltas: list[JsonObject]) -> list[JsonObject]:
 def _end(lines: Lines) -> list[JsonObject]:
     if lines.error:
         return [{"modelStreamErrorException": {"message": lines.error, "originalStatusCode": 500}}]
-    end: list[JsonObject] = []
-    if lines.finish is not None:
-        end.append({"messageStop": {"stopReason": lines.finish}})
+    if lines.finish is None:
+        return []
+    end: list[JsonObject] = [{"messageStop": {"stopReason": lines.finish}}]
     if lines.usage is not None:
         end.append({"metadata": {"usage": _usage(lines.usage), "metrics": {"latencyMs": 4}}})
     return end
