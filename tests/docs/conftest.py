@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING
 
 import pytest
+
+from toolrun._testing.loopback import HttpReply, HttpRequest, LoopbackServer
 
 from .scripts import SCRIPTS
 
@@ -15,28 +14,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-class _Provider(BaseHTTPRequestHandler):
-    def do_POST(self) -> None:
-        request = json.loads(self.rfile.read(int(self.headers["content-length"])))
-        script = next(script for path, script in SCRIPTS.items() if path in self.path)
-        self.send_response(200)
-        self.send_header("content-type", "text/event-stream")
-        self.end_headers()
-        for piece in script.stream(request):
-            self.wfile.write(piece)
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Stay quiet."""
+def reply(request: HttpRequest) -> HttpReply:
+    """The stream of the protocol that is spoken at that path."""
+    script = next(script for path, script in SCRIPTS.items() if path in request.path)
+    return HttpReply(pieces=list(script.stream(request.body)))
 
 
 @pytest.fixture(scope="session")
 def provider_url() -> Iterator[str]:
-    with ThreadingHTTPServer(("127.0.0.1", 0), _Provider) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_address[1]}"
-        server.shutdown()
-        thread.join()
+    with LoopbackServer(reply) as server:
+        yield server.url
 
 
 @pytest.fixture

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import base64
 import functools
 import json
-import struct
-import threading
 from contextlib import closing
-from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import unquote
-from zlib import crc32
 
 from toolrun import Diagnostic, StreamFinalizer, Tool, ToolRegistry, finalize
+from toolrun._testing.framing import EVENT_STREAM
+from toolrun._testing.framing import event_stream as message_of
+from toolrun._testing.loopback import HttpReply, LoopbackServer, json_reply
 from toolrun.wires.bedrock_converse import BedrockConverse
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from types import TracebackType
+    from collections.abc import Iterable
 
     from tests.streams.corpus import Recording
     from toolrun.abc import Wire
@@ -165,88 +161,54 @@ def codes(*events: Json) -> list[str]:
 # -- the encoding ---------------------------------------------------------------------------
 
 
-def frame(payload: bytes, **headers: str) -> bytes:
-    """One message of `application/vnd.amazon.eventstream`: lengths, a checksum, headers, the payload, a checksum."""
-    packed = b"".join(
-        struct.pack("!B", len(name) + 1)
-        + f":{name.replace('_', '-')}".encode()
-        + struct.pack("!BH", 7, len(value))
-        + value.encode()
-        for name, value in headers.items()
-    )
-    prelude = struct.pack("!II", 16 + len(packed) + len(payload), len(packed))
-    message = prelude + struct.pack("!I", crc32(prelude)) + packed + payload
-    return message + struct.pack("!I", crc32(message))
-
-
 def event_stream(events: Iterable[Json]) -> bytes:
-    """Wrapped events as Bedrock sends them; bytes are base64 text, exceptions are messages of their own type."""
-    return b"".join(_frames(events))
-
-
-def _frames(events: Iterable[Json]) -> Iterator[bytes]:
-    for event in events:
-        ((name, body),) = event.items()
-        payload = json.dumps(body, default=lambda value: base64.b64encode(value).decode()).encode()
-        if name.endswith("Exception"):
-            yield frame(payload, message_type="exception", exception_type=name, content_type="application/json")
-        else:
-            yield frame(payload, message_type="event", event_type=name, content_type="application/json")
+    """Wrapped events as Bedrock sends them."""
+    return b"".join(map(message_of, events))
 
 
 # -- the server -----------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class _Reply:
-    body: bytes
-    content_type: str
-    missing: int = 0
+REQUEST_ID = {"x-amzn-requestid": "req-1"}
 
 
-@dataclass
-class Bedrock:
-    """A server on the loopback interface that answers by model id, and a real client for it.
+class Bedrock(LoopbackServer):
+    """A server on the loopback interface that answers by model id, and a real client for it."""
 
-    Attributes:
-        requests: The body of each request, in order.
-    """
-
-    requests: list[Json] = field(default_factory=list)
-    _replies: dict[str, _Reply] = field(default_factory=dict)
+    def __init__(self) -> None:
+        super().__init__(lambda request: self._replies[unquote(request.path.split("/")[2])])
+        self._replies: dict[str, HttpReply] = {}
 
     def __enter__(self) -> Self:
         import boto3  # importing it takes long, and not every test needs it
         from botocore.config import Config
 
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
-        self._thread.start()
         self.client = boto3.client(
             "bedrock-runtime",
             region_name="us-east-1",
-            endpoint_url=f"http://127.0.0.1:{self._server.server_address[1]}",
+            endpoint_url=self.url,
             aws_access_key_id="none",
             aws_secret_access_key="none",
             config=Config(retries={"total_max_attempts": 1}),
         )
-        return self
+        return super().__enter__()
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         self.client.close()
-        self._server.shutdown()
-        self._thread.join()
-        self._server.server_close()
+        super().__exit__(*raised)
 
     def serve(self, model: str, events: Iterable[Json], *, missing: int = 0) -> None:
         """Answer with a stream; with `missing` bytes the connection breaks before they are sent."""
-        self._replies[model] = _Reply(event_stream(events), "application/vnd.amazon.eventstream", missing)
+        body = event_stream(events)
+        there = len(body) - missing
+        pieces = [piece for piece in (body[:there], body[there:]) if piece]
+        self._replies[model] = HttpReply(
+            pieces=pieces, content_type=EVENT_STREAM, drop_after=1 if missing else None, headers=REQUEST_ID
+        )
 
     def serve_whole(self, model: str, body: Json) -> None:
         """Answer with one JSON document."""
-        self._replies[model] = _Reply(json.dumps(body).encode(), "application/json")
+        self._replies[model] = json_reply(body, headers=REQUEST_ID)
 
     def converse_stream(self, events: Iterable[Json], *, missing: int = 0) -> Any:
         """What boto3 makes of a Converse stream."""
@@ -263,26 +225,7 @@ class Bedrock:
         self.serve_whole("sent", whole_response([{"text": "ok"}], "end_turn"))
         user = {"role": "user", "content": [{"text": "Hello"}]}
         self.client.converse(modelId="sent", messages=[user, *messages])
-        return list(self.requests[-1]["messages"][1:])
-
-    def _handler(self) -> type[BaseHTTPRequestHandler]:
-        replies, requests = self._replies, self.requests
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                requests.append(json.loads(self.rfile.read(int(self.headers["content-length"]))))
-                reply = replies[unquote(self.path.split("/")[2])]
-                self.send_response(200)
-                self.send_header("content-type", reply.content_type)
-                self.send_header("x-amzn-requestid", "req-1")
-                self.send_header("content-length", str(len(reply.body)))
-                self.end_headers()
-                self.wfile.write(reply.body[: len(reply.body) - reply.missing])
-
-            def log_message(self, *args: object) -> None:
-                """Say nothing."""
-
-        return Handler
+        return list(self.requests[-1].body["messages"][1:])
 
 
 def collect(stream: Any) -> list[Json]:

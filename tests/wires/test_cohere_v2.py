@@ -415,7 +415,7 @@ async def test_agent_loop(server: Provider, async_client: cohere.AsyncClientV2):
         {"role": "tool", "tool_call_id": "a", "content": '{"x":1}'},
         {"role": "assistant", "content": [{"type": "text", "text": "Done."}]},
     ]
-    assert server.requests[-1]["messages"] == messages[:3]
+    assert server.requests[-1].body["messages"] == messages[:3]
     assert not turn.needs_reply
 
 
@@ -520,7 +520,7 @@ async def test_every_status_goes_back(
     finalize(client.chat_stream(model="m", messages=asked), wire=WIRE)
 
     assistant, *results = messages
-    assert server.requests[-1]["messages"] == asked
+    assert server.requests[-1].body["messages"] == asked
     assert [entry["function"]["arguments"] for entry in assistant["tool_calls"]] == arguments
     assert [entry["id"] for entry in assistant["tool_calls"]] == [item["tool_call_id"] for item in results]
     names = [entry["function"]["name"] for entry in assistant["tool_calls"]]

@@ -7,9 +7,7 @@ import copy
 import dataclasses
 import itertools
 import json
-import threading
 import time
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -20,6 +18,7 @@ from tests.streams import cases, corpus
 from toolrun import FinishPolicy, Runner, StreamFinalizer, Tool, ToolRegistry, afinalize, finalize
 from toolrun._core.assembler import Assembler
 from toolrun._core.seams import ToolResult
+from toolrun._testing.loopback import HttpReply, HttpRequest, LoopbackServer, json_reply
 from toolrun.wires.gemini import Gemini
 
 if TYPE_CHECKING:
@@ -679,46 +678,28 @@ def test_server_calls_go_back_as_they_came() -> None:
 # -- the SDK --------------------------------------------------------------------------------
 
 
-class Server(ThreadingHTTPServer):
-    """Answers a model's name with the events that are stored under it, and keeps what was asked last."""
+class Server(LoopbackServer):
+    """Answers a model's name with the events that are stored under it."""
 
-    daemon_threads = True
-    answers: dict[str, Sequence[Json]]
-    asked: Json
+    def __init__(self) -> None:
+        super().__init__(self.reply)
+        self.answers: dict[str, Sequence[Json]] = {recording.id: recording.events for recording in RECORDINGS}
 
     @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_port}"
+    def asked(self) -> Json:
+        return self.requests[-1].body
 
-
-class Handler(BaseHTTPRequestHandler):
-    server: Server
-
-    def do_POST(self) -> None:
-        self.server.asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        model, _, method = self.path.rpartition("/")[2].partition(":")
-        events = self.server.answers[model]
+    def reply(self, request: HttpRequest) -> HttpReply:
+        model, _, method = request.path.rpartition("/")[2].partition(":")
+        events = self.answers[model]
         streamed = method.startswith("streamGenerateContent")
-        body = sse(events) if streamed else json.dumps(events[0]).encode()
-        self.send_response(200)
-        self.send_header("Content-Type", "text/event-stream" if streamed else "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *args: object) -> None:
-        pass
+        return HttpReply(pieces=[sse(events)]) if streamed else json_reply(events[0])
 
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Server]:
-    with Server(("127.0.0.1", 0), Handler) as serving:
-        serving.answers = {recording.id: recording.events for recording in RECORDINGS}
-        thread = threading.Thread(target=serving.serve_forever)
-        thread.start()
+    with Server() as serving:
         yield serving
-        serving.shutdown()
-        thread.join()
 
 
 @pytest.fixture(scope="module")

@@ -489,7 +489,7 @@ async def test_agent_loop(server: Provider, async_client: mistralai.client.Mistr
 def sent(server: Provider) -> list[Json]:
     """The messages of the last request, without the keys that the client adds to every message."""
     added = {"prefix": False, "index": 0}
-    messages = copy.deepcopy(server.requests[-1]["messages"])
+    messages = copy.deepcopy(server.requests[-1].body["messages"])
     for message in messages:
         for holder in (message, *message.get("tool_calls", ())):
             for key, value in added.items():

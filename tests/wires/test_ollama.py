@@ -372,7 +372,7 @@ async def test_agent_loop(server: Provider, async_client: ollama.AsyncClient):
             messages += turn.messages()
 
     assert known(messages[1:]) == known([RICH_MESSAGE, *RICH_RESULTS, {"role": "assistant", "content": "5"}])
-    assert server.requests[-1]["messages"] == known(messages[:4])
+    assert server.requests[-1].body["messages"] == known(messages[:4])
     assert not turn.needs_reply
 
 
@@ -452,7 +452,7 @@ async def test_every_status_goes_back(
     finalize(client.chat(model="m", messages=[*ASKED["messages"], *messages], stream=True), wire=WIRE)
 
     assistant, *results = messages
-    assert server.requests[-1]["messages"] == [*ASKED["messages"], *known(messages)]
+    assert server.requests[-1].body["messages"] == [*ASKED["messages"], *known(messages)]
     assert [entry["function"]["arguments"] for entry in assistant["tool_calls"]] == arguments
     assert [entry["function"]["name"] for entry in assistant["tool_calls"]] == [item["tool_name"] for item in results]
     assert all(re.fullmatch(r"[A-Za-z0-9_-]{1,64}", item["tool_name"]) for item in results)

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections import Counter
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,6 +11,7 @@ import pytest
 from tests.streams import corpus
 from tests.streams.corpus import check
 from toolrun import CallStatus, StreamFinalizer, afinalize, finalize
+from toolrun._testing.loopback import HttpReply, LoopbackServer, json_reply
 
 from .responses import (
     RECORDINGS,
@@ -105,39 +104,18 @@ NOT_BY_HELPER = NOT_BY_SDK | {
 """The SDK's `.stream()` helper raises over ids that change, and over a text part that was never announced."""
 
 
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    answers: dict[str, tuple[str, bytes]]
-
-    def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-        content_type, data = self.answers[body["model"]]
-        self.send_response(200)
-        self.send_header("content-type", content_type)
-        self.send_header("content-length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Write nothing."""
-
-
 @pytest.fixture(scope="module")
 def client() -> Iterator[Any]:
     """The SDK's client, and a server on the loopback interface that answers with the recording named as the model."""
     import openai  # it takes seconds to import
 
-    answers = {recording.id: ("text/event-stream", recording.stream) for recording in RECORDINGS}
-    answers["whole"] = ("application/json", json.dumps(SDK_RESPONSE).encode())
-    handler = type("Handler", (_Handler,), {"answers": answers})
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
-    thread.start()
-    with openai.OpenAI(api_key="none", base_url=f"http://127.0.0.1:{server.server_port}", max_retries=0) as sdk:
+    answers = {recording.id: HttpReply(pieces=[recording.stream]) for recording in RECORDINGS}
+    answers["whole"] = json_reply(SDK_RESPONSE)
+    with (
+        LoopbackServer(lambda request: answers[request.body["model"]]) as server,
+        openai.OpenAI(api_key="none", base_url=server.url, max_retries=0) as sdk,
+    ):
         yield sdk
-    server.shutdown()
-    server.server_close()
-    thread.join()
 
 
 SDK_RESPONSE: Json = {

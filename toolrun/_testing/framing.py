@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import struct
 from typing import TYPE_CHECKING, Final
@@ -50,11 +51,11 @@ def json_line(event: JsonObject) -> bytes:
 
 
 def event_stream(event: JsonObject) -> bytes:
-    """A message of Amazon's event stream: the event's only key is its type; exceptions are messages of their own kind."""
+    """A message of Amazon's event stream. The event's only key is its type; bytes are sent as base64."""
     ((name, body),) = event.items()
     kind = "exception" if name.endswith("Exception") else "event"
     headers = {":message-type": kind, f":{kind}-type": name, ":content-type": "application/json"}
-    return _message(json.dumps(body).encode(), headers)
+    return _message(json.dumps(body, default=lambda value: base64.b64encode(value).decode()).encode(), headers)
 
 
 def _message(payload: bytes, headers: dict[str, str]) -> bytes:
