@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import json
 import os
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 import anyio
+import anyio.to_thread
 import pytest
 
 from toolrun import (
@@ -41,8 +43,9 @@ from toolrun._core.results import QUOTED_CHARACTERS
 from toolrun._core.routing import MAX_CALLS
 from toolrun._core.tools import Tool, ToolOptions
 from toolrun.abc import Executor, Job, Payload, Sink
+from toolrun.cli import main
 from toolrun.executors.limits import CircuitBreaker, RateLimited
-from toolrun.journals import MemoryJournal
+from toolrun.journals import MemoryJournal, SqliteJournal
 from toolrun.repairs import lossless
 
 ROOT = Path(__file__).parents[2]
@@ -317,9 +320,77 @@ class Nowhere(Executor):
         return Succeeded(call=job.call, key=job.key)
 
 
+class Raises(Executor):
+    async def execute(self, job: Job) -> Outcome:
+        raise ValueError("secret")
+
+
+async def test_code_of_an_executor_that_raises(registry: ToolRegistry) -> None:
+    """It costs the call, not the run."""
+    async with Runner(registry, executor=Raises()) as runner:
+        turn = await runner.run(one(COMPLETE))
+
+    check(turn.outcomes[0], CODES["executor"])
+
+
+async def test_code_of_a_fault_elsewhere(registry: ToolRegistry) -> None:
+    """A function of the user's that is no tool raises."""
+
+    def conflicts(arguments: object) -> str:
+        raise ValueError("secret")
+
+    registry.add(Tool.from_function(nothing, name="ordered", conflict_key=conflicts))
+    async with Runner(registry) as runner:
+        turn = await runner.run(one("{}", name="ordered"))
+
+    check(turn.outcomes[0], CODES["internal"])
+
+
+async def test_code_of_a_call_that_somebody_settled(registry: ToolRegistry, tmp_path: Path) -> None:
+    """Between two processes, from the command line."""
+    path = tmp_path / "calls.db"
+    async with SqliteJournal(path) as journal:
+        await Runner(registry, journal=journal, run_id="R").run(one("{}", name="declared"), turn_id="T")
+    assert (
+        await anyio.to_thread.run_sync(
+            main, ["journal", str(path), "--settle", "R:T:0", "--error", CODES["settled"][3]]
+        )
+        == 0
+    )
+    async with SqliteJournal(path) as journal:
+        turns = [turn async for turn in Runner(registry, journal=journal, run_id="R").recover()]
+
+    check(turns[0].outcomes[0], CODES["settled"])
+
+
+SINGLE = {"call_limit", "cancelled", "elsewhere", "executor", "internal", "repeated", "settled"}
+NO_OUTCOME = {"finish_inferred"}
+
+
 def test_codes_are_all_there() -> None:
     """No row is left without a call that produces it."""
-    assert set(CODES) == {*SOURCES, *LIMITS, *JOURNALED, "call_limit", "cancelled", "elsewhere", "repeated"}
+    assert set(CODES) == {*SOURCES, *LIMITS, *JOURNALED, *SINGLE}
+
+
+def test_no_code_is_left_out() -> None:
+    """Whatever is given as a code of an outcome anywhere in the library has a row, here or among the diagnostics."""
+    calls = (
+        node
+        for path in (ROOT / "toolrun").rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.Call)
+    )
+    given = {
+        part.value
+        for node in calls
+        for keyword in node.keywords
+        if keyword.arg == "code"
+        for part in ast.walk(keyword.value)
+        if isinstance(part, ast.Constant) and isinstance(part.value, str)
+    }
+    diagnostics = {words(row[0])[0] for row in table("guides/errors.md", "code | when")}
+
+    assert given - set(CODES) - diagnostics - NO_OUTCOME == set()
 
 
 def test_outcomes() -> None:
