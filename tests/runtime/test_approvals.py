@@ -15,6 +15,7 @@ from toolrun import (
     ApprovalRequest,
     ApprovalRequested,
     Approve,
+    CallStatus,
     Defer,
     Deny,
     Image,
@@ -24,6 +25,7 @@ from toolrun import (
     Result,
     Runner,
     Tool,
+    ToolCall,
     ToolContext,
     ToolRegistry,
     Turn,
@@ -337,19 +339,48 @@ async def test_tools_that_are_only_declared():
     assert [(block["tool_use_id"], block.get("is_error", False)) for block in results] == [("t1", False), ("t2", True)]
 
 
-async def test_the_same_call_twice_is_answered_once():
-    """A repetition by the provider's own id waits for the same answer, and runs once."""
-    from toolrun import CallStatus, ToolCall
-
+@pytest.mark.parametrize("named", ["c", 0, 1])
+async def test_the_same_call_twice_is_answered_once(named: str | int):
+    """A repetition by the provider's own id waits for the same answer, whichever of them is named, and runs once."""
     paid: list[object] = []
     runner = Runner(paying(paid))
-    call = ToolCall(id="c", name="pay", raw_arguments="{}", arguments={}, status=CallStatus.OK, executable=True)
-    turn = await runner.execute([call, call])
+    turn = await runner.execute(twice())
 
-    resumed = await runner.resume(turn, {"c": Approve()})
+    resumed = await runner.resume(turn, {named: Approve()})
 
     assert [outcome.status for outcome in resumed.outcomes] == ["succeeded", "succeeded"]
     assert paid == [(1, "nobody")]
+
+
+@pytest.mark.parametrize("answers", [{0: Approve(), 1: Deny()}, {0: Deny(), "c": Approve()}])
+async def test_the_same_call_twice_is_not_answered_in_two_ways(answers: dict[str | int, object]):
+    """Nothing says which of the two answers holds."""
+    paid: list[object] = []
+    runner = Runner(paying(paid))
+    turn = await runner.execute(twice())
+
+    with pytest.raises(ValueError, match="the call c has another answer already"):
+        await runner.resume(turn, answers)
+
+    assert paid == []
+
+
+def twice() -> tuple[ToolCall, ToolCall]:
+    call = ToolCall(id="c", name="pay", raw_arguments="{}", arguments={}, status=CallStatus.OK, executable=True)
+    return call, call
+
+
+@pytest.mark.parametrize("options", [{"barrier": True}, {"conflict_key": "account"}], ids=["barrier", "key"])
+async def test_answers_in_another_order(options: dict[str, object]):
+    """Calls that have to wait for each other run in call order, in whichever order they are answered."""
+    paid: list[object] = []
+    runner = Runner(paying(paid, **options), max_concurrency=1)
+    turn = await pending(runner, ("pay", '{"amount": 1}'), ("pay", '{"amount": 2}'))
+
+    with anyio.fail_after(5):
+        await runner.resume(turn, {"c1": Approve(), "c0": Approve()})
+
+    assert paid == [(1, "nobody"), (2, "nobody")]
 
 
 def test_without_an_event_loop():

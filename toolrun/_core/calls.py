@@ -112,6 +112,14 @@ class ToolCall:
     extra: Mapping[str, object] = field(default_factory=dict)
 
 
+def identity_of(call: ToolCall) -> object:
+    """What tells the same call given twice from a second one: the provider's id, the name and the arguments.
+
+    Without an id of the provider's nothing does, and every call is one of its own.
+    """
+    return call.position if call.synthetic_id else (call.id, call.name, call.raw_arguments)
+
+
 class ValidatedCall(NamedTuple):
     """A call whose arguments fit a registered tool.
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, cast
 
 from toolrun._core.approval import Approve, Defer, Deny, Result
+from toolrun._core.calls import identity_of
 from toolrun._core.exceptions import ApprovalExpired
 from toolrun._core.steps import ApprovalAnswer
 from toolrun._runtime.asking import ask
@@ -32,8 +33,10 @@ async def ask_approver(approver: Approver | None, request: ApprovalRequest) -> A
 def matched(turn: Turn, answers: Mapping[str | int, Answer], registry: ToolRegistry) -> dict[int, Answer]:
     """Find the deferred calls that the answers are for, by id or by position; nothing has run when this raises.
 
+    The same call given twice is one call: an answer to either is for both.
+
     Raises:
-        ValueError: No pending call has that id, or the answer cannot be one for that call.
+        ValueError: No pending call has that id, the answer cannot be one for that call, or a call has two answers.
         ApprovalExpired: The turn's time is over, and an answer does not deny.
     """
     found: dict[int, Answer] = {}
@@ -47,11 +50,13 @@ def matched(turn: Turn, answers: Mapping[str | int, Answer], registry: ToolRegis
             raise ValueError(f"several pending calls are {named!r}; name them by position: {places}")
         if not isinstance(cast("object", answer), Approve | Deny | Result):
             raise ValueError(f"the answer to {named!r} must be Approve, Deny or Result, not {answer!r}")  # noqa: TRY004  # a choice
-        for item in pending:
+        same = {identity_of(item.call) for item in pending}
+        for item in (other for other in turn.pending if identity_of(other.call) in same):
             declared = item.tool is not None and item.tool in registry and registry[item.tool].function is None
             if isinstance(answer, Approve) and declared:
                 raise ValueError(f"{named!r}: {item.tool!r} is only declared, nothing can run it; answer with Result")
-            found[item.call.position] = answer
+            if found.setdefault(item.call.position, answer) != answer:
+                raise ValueError(f"{named!r}: the call {item.call.id} has another answer already; answer it once")
     late = turn.expires_at is not None and time.time() > turn.expires_at
     if late and not all(isinstance(answer, Deny) for answer in found.values()):
         raise ApprovalExpired("the time to approve these calls is over; they can only be denied")

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from toolrun._core import results
+from toolrun._core.calls import identity_of
 from toolrun._core.events import (
     ApprovalAnswered,
     CallCompleted,
@@ -191,7 +192,7 @@ class TurnSession:
         def make_flow(call: ToolCall) -> Flow:
             return resumed_flow(before[call.position], answers[call.position], registry=self.registry)
 
-        answered = [before[position].call for position in answers]
+        answered = [before[position].call for position in sorted(answers)]
         await self._run_flows(answered, make_flow)
         self._answer_repetitions()
         return self.turn()
@@ -346,7 +347,7 @@ class TurnSession:
         queue: list[ToolCall] = []
         early = self._early
         for call in calls:
-            same = first.setdefault(_identity(call), call)
+            same = first.setdefault(identity_of(call), call)
             if call.position in self._outcomes or (early is not None and call.position in early.positions):
                 continue
             if same is call:
@@ -418,7 +419,3 @@ def _of_the_client(calls: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
 
 def _barred(call: ToolCall) -> ToolCall:
     return replace(call, executable=False, code=call.code or "stream_error")
-
-
-def _identity(call: ToolCall) -> object:
-    return call.position if call.synthetic_id else (call.id, call.name, call.raw_arguments)
