@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from typing import Any
 
 import anyio
@@ -12,11 +13,13 @@ import toolrun
 from toolrun import (
     Approve,
     CallConflict,
+    Deny,
     Happened,
     Interruption,
     JournalError,
     NotHappened,
     RegistrationError,
+    Result,
     Retry,
     Runner,
     ToolContext,
@@ -39,6 +42,7 @@ class World:
         self.effects: list[tuple[str, str, int]] = []
         self.stops_in: str | None = None
         self.entered = anyio.Event()
+        self.goes_on = anyio.Event()
         self.registry = ToolRegistry()
 
         @self.registry.tool
@@ -61,7 +65,7 @@ class World:
         self.effects.append((context.tool, context.key, context.attempt))
         if self.stops_in == context.tool:
             self.entered.set()
-            await anyio.sleep_forever()
+            await self.goes_on.wait()
         await anyio.lowlevel.checkpoint()
         return f"{context.tool} done"
 
@@ -479,6 +483,75 @@ async def test_a_deferred_turn_after_a_restart(tmp_path):
     assert world.effects == [("charge", "R:T:0", 1), ("pay", "R:T:1", 1)]
     async with SqliteJournal(tmp_path / "calls.db") as journal:
         assert [turn async for turn in Runner(world.registry, journal=journal).recover()] == []
+
+
+@pytest.mark.parametrize("late", [Approve(), Approve({"n": 2}), Deny("no"), Result("elsewhere")])
+async def test_an_answer_that_comes_after_another(late: Any):
+    """What came of the first one stands: a call that ran is not told to the model as one that did not."""
+    world = World()
+    runner = Runner(world.registry, journal=MemoryJournal())
+    turn = await runner.run(response(("pay", '{"n": 1}'), ("look", '{"n": 1}')))
+
+    done = await runner.resume(turn, {"c0": Approve()})
+    twice = await runner.resume(turn, {"c0": late})
+
+    assert [outcome.value for outcome in done.outcomes] == ["pay done", "look done"]
+    assert twice.messages() == done.messages()
+    assert len(world.effects) == 2
+
+
+async def test_an_answer_that_comes_while_the_call_runs():
+    """The call is joined; a refusal cannot take back what has begun."""
+    world = World()
+    world.stops_in = "pay"
+    runner = Runner(world.registry, journal=MemoryJournal())
+    turn = await runner.run(response(("pay", '{"n": 1}')))
+    turns: list[Any] = []
+
+    async def resume(answer: Any) -> None:
+        turns.append(await runner.resume(turn, {"c0": answer}))
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(resume, Approve())
+        await world.entered.wait()
+        group.start_soon(resume, Deny("no"))
+        await anyio.wait_all_tasks_blocked()
+        world.goes_on.set()
+
+    assert [turn.outcomes[0].value for turn in turns] == ["pay done"] * 2
+    assert len(world.effects) == 1
+
+
+@pytest.mark.parametrize("cancelled", [False, True])
+async def test_a_turn_that_cannot_be_kept_waits_still(cancelled: bool):
+    """Nothing of it goes on, and the same answer can be given again."""
+    world = World()
+
+    class Failing(MemoryJournal):
+        def __init__(self) -> None:
+            super().__init__()
+            self.fails = False
+
+        async def keep(self, turn, data):
+            if not self.fails:
+                return await super().keep(turn, data)
+            self.fails = False
+            if cancelled:
+                scope.cancel()
+                await anyio.sleep_forever()
+            raise JournalError("the disk is full")
+
+    journal, scope = Failing(), anyio.CancelScope()
+    runner = Runner(world.registry, journal=journal)
+    turn = await runner.run(response(("pay", '{"n": 1}')))
+    journal.fails = True
+
+    with scope, suppress(JournalError):
+        await runner.resume(turn, {"c0": Approve()})
+    assert world.effects == []
+    resumed = await runner.resume(turn, {"c0": Approve()})
+
+    assert [outcome.value for outcome in resumed.outcomes] == ["pay done"]
 
 
 async def test_deps_of_recovered_calls():

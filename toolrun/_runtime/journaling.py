@@ -17,7 +17,7 @@ from toolrun._core.seams import Executor, Journal, Payload
 from toolrun._runtime.attempt import run_attempts
 from toolrun._runtime.packing import audit_text, outcome_text, read_outcome, turn_text
 from toolrun._runtime.pool import run_pool
-from toolrun._runtime.recovery import decide
+from toolrun._runtime.recovery import decide, read_left
 
 if TYPE_CHECKING:
     from toolrun._core.calls import ValidatedCall
@@ -127,6 +127,18 @@ class TurnRecord:
         self._begun = True
         await self.journal.keep(self._key, Payload(self._text))
         self._turn = _KNOWN
+
+    async def go_on(self) -> Left | None:
+        """Keep a turn that waited for answers, and see what came of its calls since; None if nothing is known of that.
+
+        Raises:
+            JournalError: It could not be kept.
+        """
+        await self.keep()
+        entry = await self.journal.turn(self._key)
+        left = None if entry is None else read_left(entry)
+        self.settled.update(() if left is None else left.recorded)
+        return left
 
     def take_over(self, left: Left) -> None:
         """Go on with a turn that the journal has."""

@@ -182,18 +182,26 @@ class TurnSession:
     async def _resume(self, turn: Turn, answers: Mapping[int, Answer]) -> Turn:
         self._restore(turn)
         before = {outcome.call.position: outcome for outcome in turn.outcomes}
-        self._outcomes = {position: outcome for position, outcome in before.items() if position not in answers}
+        self._outcomes = dict(before)  # until the turn is kept the calls wait, whatever ends it
+        left = None
         if self._record is not None:
-            self._record.settled.update(self._outcomes)
-            await self._record.keep()
-        for position, answer in answers.items():
+            self._record.settled.update(before.keys() - answers.keys())
+            left = await self._record.go_on()
+        for position, answer in sorted(answers.items()):
+            if left is not None and position in left.recorded:
+                # Somebody else's answer came first; what came of that one stands.
+                self._complete(before[position].call, left.outcomes[position])
+                continue
+            del self._outcomes[position]
             self._tell(ApprovalAnswered(position, answer))
 
         def make_flow(call: ToolCall) -> Flow:
+            entry = None if left is None else left.begun.get(call.position)
+            if entry is not None:
+                return begun_again(call, entry, self.registry)
             return resumed_flow(before[call.position], answers[call.position], registry=self.registry)
 
-        answered = [before[position].call for position in sorted(answers)]
-        await self._run_flows(answered, make_flow)
+        await self._run_flows([before[position].call for position in sorted(answers)], make_flow)
         self._answer_repetitions()
         return self.turn()
 
