@@ -324,6 +324,28 @@ async def test_a_repaired_call_runs_again_as_it_ran():
 
 
 @pytest.mark.parametrize(
+    "result", [TryAgain("later", after=0), float, "x" * 1000], ids=["failed", "unserialisable", "cut"]
+)
+async def test_a_repaired_call_is_told_as_without_a_restart(result: object):
+    """With the arguments that the tool got, also if it failed."""
+    world = World()
+
+    @world.registry.tool(result_limit=300)
+    async def odd(n: int) -> object:
+        if isinstance(result, Exception):
+            raise result
+        return result
+
+    calls = response(("odd", '{"n": 1,}'), ("charge", '{"n": 1}'))
+    journal = await left_behind(world, "charge", calls, max_concurrency=1)
+
+    (turn,) = await recovered(world, journal, verify=lambda _: Happened("charge done"))
+
+    assert turn.outcomes[0].arguments == {"n": 1}
+    assert turn.messages() == (await Runner(world.registry).run(calls)).messages()
+
+
+@pytest.mark.parametrize(
     ("verdict", "status", "value", "effects"),
     [
         (Happened({"receipt": 7}), "succeeded", {"receipt": 7}, 1),

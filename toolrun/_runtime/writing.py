@@ -35,14 +35,12 @@ async def written_down(
         store: Asked to keep a whole text that is longer.
     """
     if not isinstance(outcome, Succeeded):
-        if limit is None or len(outcome.message) <= limit:
-            return outcome
-        return completed(outcome, validated, results.cut(outcome.message, limit))
+        return completed(outcome, validated, None if limit is None else results.cut(outcome.message, limit))
     try:
         parts = results.value_parts(outcome.value)
         text = results.parts_text(parts) if parts else results.value_text(outcome.value)
     except ValueError as error:
-        return _not_written(outcome, error)
+        return completed(_not_written(outcome, error), validated)
     if limit is None or len(text) <= limit:
         return completed(outcome, validated, text, parts)
     reference = await _stored(outcome, text, store) if store is not None else None
