@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,8 @@ import pytest
 from toolrun import Failed, Repaired, Retry, Runner, Succeeded, TimedOut, ToolRegistry
 from toolrun.abc import Executor
 from toolrun.executors import InlineExecutor, ThreadExecutor
+from toolrun.history import check
+from toolrun.journals import MemoryJournal
 
 from .responses import response
 
@@ -181,3 +184,55 @@ async def test_an_executor_that_answers_nonsense_costs_one_call():
 
     assert turn.outcomes[0].status != "succeeded"
     assert turn.outcomes[1].value == 1
+
+
+class Remembering(Executor):
+    """Gives the same outcome for every call of a tool."""
+
+    def __init__(self) -> None:
+        self.outcomes: dict[str, Outcome] = {}
+
+    async def execute(self, job: Job) -> Outcome:
+        given = Succeeded(call=job.call, value=job.arguments, started=True, attempts=1, key=job.key)
+        return self.outcomes.setdefault(job.tool, given)
+
+
+@pytest.mark.parametrize("with_journal", [False, True])
+async def test_the_outcome_of_another_call_is_none(with_journal: bool):
+    """Each call is answered under its own id, and the value that was not meant for it is not told."""
+    registry = ToolRegistry()
+
+    @registry.tool
+    def double(n: int) -> None:
+        """Double it."""
+
+    runner = Runner(registry, executor=Remembering(), journal=MemoryJournal() if with_journal else None)
+    calls = response(("double", '{"n": 1}'), ("double", '{"n": 2}'))
+    turn = await runner.run(calls, turn_id="first")
+    other = await runner.run(calls, turn_id="second")
+
+    assert [outcome.call.id for outcome in turn.outcomes] == ["c0", "c1"]
+    assert [(one.status, one.code, one.value, one.started) for one in (*turn.outcomes, *other.outcomes)] == [
+        ("succeeded", None, '{"n": 1}', True),
+        *[("failed", "executor", None, True)] * 3,
+    ]
+    assert check(turn.messages(), "openai-chat") == ()
+
+
+async def test_an_equal_call_is_the_same():
+    """An executor that reads its outcomes from elsewhere has another object for the call."""
+
+    class Reading(Executor):
+        async def execute(self, job: Job) -> Outcome:
+            return Succeeded(call=replace(job.call), value=1, started=True, attempts=1, key=job.key)
+
+    registry = ToolRegistry()
+
+    @registry.tool
+    def look() -> None:
+        """Look."""
+
+    turn = await Runner(registry, executor=Reading()).run(response(("look", "{}")))
+
+    assert turn.outcomes[0].value == 1
+    assert turn.outcomes[0].call is turn.calls[0]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias, cast
 import anyio
 
 from toolrun._core import results
+from toolrun._core.calls import identity_of
 from toolrun._core.events import AttemptEnded, AttemptStarted
 from toolrun._core.exceptions import TryAgain
 from toolrun._core.outcomes import Failed, OutcomeBase, TimedOut
@@ -121,7 +122,17 @@ async def _once(job: Job, executor: Executor, emit: Emit | None) -> Outcome:
         return _failed_executor(job, error)
     if not isinstance(outcome, OutcomeBase):
         return _failed_executor(job, TypeError(f"the executor gave {outcome!r}, not an Outcome"))
-    return cast("Outcome", outcome)
+    return _of_job(job, cast("Outcome", outcome))
+
+
+def _of_job(job: Job, outcome: Outcome) -> Outcome:
+    """The outcome, if it is this call's: one that was read back has an equal call, and one of another call is none."""
+    if outcome.call is job.call:
+        return outcome
+    if outcome.key not in ("", job.key) or identity_of(outcome.call) != identity_of(job.call):
+        error = ValueError(f"the executor gave the outcome of {outcome.key or outcome.call.id} for {job.key}")
+        return _failed_executor(job, error)
+    return replace(outcome, call=job.call)
 
 
 def _failed_executor(job: Job, error: BaseException) -> Failed:
