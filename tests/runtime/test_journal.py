@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 import anyio
 import pytest
@@ -321,6 +321,65 @@ async def test_a_repaired_call_runs_again_as_it_ran():
     assert asked == ["seven"]
     assert (outcome.status, outcome.arguments, outcome.grade) == ("succeeded", {"n": 1}, "hook")
     assert [(record.accepted, record.after) for record in outcome.repairs] == [(True, '{"n":1}')]
+
+
+class Silent:
+    """Cannot even be shown."""
+
+    def __repr__(self) -> str:
+        raise RuntimeError("no")
+
+
+class Place(NamedTuple):
+    x: int
+    y: int
+
+
+def nested(depth: int) -> object:
+    value: object = 0
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+ENDLESS: list[object] = []
+ENDLESS.append(ENDLESS)
+
+
+@pytest.mark.parametrize(
+    ("value", "read"),
+    [
+        ({Place(1, 2): 3, (1, "a"): 4, b"k": 5}, {"Place(x=1, y=2)": 3, (1, "a"): 4, b"k": 5}),
+        ({frozenset({1}): {2.5, float("inf")}}, {"frozenset({1})": [2.5, None]}),
+        (Place(1, -2), [1, -2]),
+        (10**5000, 10**5000),
+        (nested(150), nested(150)),
+        (nested(2000), "a list that cannot be written as JSON"),
+        (ENDLESS, "a list that cannot be written as JSON"),
+        (Silent(), "a Silent that cannot be written as JSON"),
+    ],
+    ids=["keys", "unhashable keys", "named tuple", "digits", "deep", "too deep", "endless", "silent"],
+)
+async def test_whatever_a_tool_returns_its_turn_is_read_again(value: object, read: object):
+    """From a journal, and from a token: neither this turn is lost for its value, nor those after it."""
+    world = World()
+
+    @world.registry.tool(result_limit=300)
+    async def odd() -> object:
+        return value
+
+    calls = response(("odd", "{}"), ("pay", '{"n": 1}'))
+    runner = Runner(world.registry, journal=(journal := MemoryJournal()), signing_key=b"0123456789abcdef")
+
+    turn = await runner.run(calls)
+    (again,) = await recovered(world, journal.reopened())
+    loaded = runner.load_turn(runner.dump_turn(turn))
+
+    first = turn.outcomes[0]
+    assert first.value is value
+    for other in (again.outcomes[0], loaded.outcomes[0]):
+        assert other.value == read
+        assert (other.status, other.code, other.message) == (first.status, first.code, first.message)
 
 
 @pytest.mark.parametrize(

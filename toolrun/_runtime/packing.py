@@ -5,8 +5,9 @@ from __future__ import annotations
 import base64
 import dataclasses
 import json
+import math
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from pydantic_core import to_jsonable_python
 
@@ -44,6 +45,20 @@ _TYPES: Final[dict[str, type[Any]]] = {
     )
 }
 _ENUMS: Final[dict[str, type[StrEnum]]] = {cls.__name__: cls for cls in (calls.CallStatus, records.Grade)}
+
+_DEEPEST: Final = 200
+"""Containers inside each other; written as they are here, `json` can still read them."""
+
+_LARGEST: Final = 10**4000
+"""Python writes integers of up to 4,300 digits in decimal, and reads no longer ones."""
+
+
+class _Returned(NamedTuple):
+    """Stands around what a tool returned."""
+
+    value: object
+
+
 _FIELDS: Final = tuple(field.name for field in dataclasses.fields(Turn) if field.name != "wire")
 
 
@@ -96,31 +111,70 @@ def _written(packed: object) -> str:
     return json.dumps(packed, separators=(",", ":"))
 
 
-def _pack(value: object) -> object:
-    """JSON that tells tuples from lists and knows the types of a turn; a key that begins with $ says which."""
+def _pack(value: object, room: int = _DEEPEST) -> object:
+    """JSON that tells tuples from lists and knows the types of a turn; a key that begins with $ says which.
+
+    Raises:
+        ValueError: It has more containers inside each other than `room`.
+        Exception: What writing a value of the user's raises.
+    """
+    if not room:
+        raise ValueError(f"more than {_DEEPEST} containers inside each other")
     name = type(value).__name__
     if value is None or isinstance(value, BaseException):
         return None
     if isinstance(value, StrEnum) and _ENUMS.get(name) is type(value):
         return {"$enum": name, "value": str(value)}
-    if type(value) in (str, int, bool):
+    if type(value) in (str, bool):
         return value
+    if type(value) in (int, float):
+        return _number(cast("float", value))
     if type(value) is bytes:
         return {"$bytes": base64.b64encode(value).decode()}
     if _TYPES.get(name) is type(value):
         fields = value._asdict() if isinstance(value, tuple) else _shallow(value)  # type: ignore[attr-defined]
-        return {"$type": name, "fields": {field: _pack(item) for field, item in fields.items()}}
+        return {"$type": name, "fields": {field: _pack(item, room - 1) for field, item in fields.items()}}
+    return _returned(value.value) if type(value) is _Returned else _pack_items(value, room - 1)
+
+
+def _pack_items(value: object, room: int) -> object:
     if type(value) is tuple:
-        return {"$tuple": [_pack(item) for item in value]}
+        return {"$tuple": [_pack(item, room) for item in value]}
     if type(value) is list:
-        return [_pack(item) for item in value]
+        return [_pack(item, room) for item in value]
     if type(value) is dict:
-        return {"$dict": [[_pack(key), _pack(item)] for key, item in value.items()]}
-    return {"$json": encodable(to_jsonable_python(value, fallback=repr, inf_nan_mode="null", bytes_mode="base64"))}
+        return {"$dict": [[_pack_key(key, room), _pack(item, room)] for key, item in value.items()]}
+    return _pack(encodable(to_jsonable_python(value, fallback=repr, inf_nan_mode="null", bytes_mode="base64")), room)
+
+
+def _returned(value: object) -> object:
+    """What a tool returned may be anything. Where it cannot be written, the turn still can."""
+    try:
+        return _pack(value)
+    except Exception:  # noqa: BLE001  # writing it runs code of the value
+        return f"a {type(value).__name__} that cannot be written as JSON"
+
+
+def _number(number: float) -> object:
+    """A number as JSON has it; Python itself writes no integer of more digits than that as text."""
+    if isinstance(number, int):
+        return number if abs(number) < _LARGEST else {"$int": hex(number)}
+    return number if math.isfinite(number) else None
+
+
+def _pack_key(key: object, room: int) -> object:
+    """A key that is one again when it is read: of any other, its text."""
+    if type(key) is tuple:
+        return {"$tuple": [_pack_key(item, room) for item in key]}
+    packed = _pack(key, room)
+    return packed if type(key) is bytes or not isinstance(packed, list | dict) else repr(key)
 
 
 def _shallow(value: Any) -> dict[str, object]:
-    return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    if isinstance(value, outcomes.OutcomeBase):
+        fields["value"] = _Returned(value.value)
+    return fields
 
 
 def _unpack(value: Any) -> Any:
@@ -131,12 +185,12 @@ def _unpack(value: Any) -> Any:
             return _TYPES[name](**{field: _unpack(item) for field, item in fields.items()})
         case {"$bytes": text}:
             return base64.b64decode(text)
+        case {"$int": text}:
+            return int(text, 16)
         case {"$tuple": items}:
             return tuple(_unpack(item) for item in items)
         case {"$dict": items}:
             return {_unpack(key): _unpack(item) for key, item in items}
-        case {"$json": plain}:
-            return plain
         case list():
             return [_unpack(item) for item in value]
         case _:
