@@ -141,7 +141,7 @@ class StreamFinalizer:
                 if isinstance(event, _RAW):
                     self._feed_raw(event)
                 else:
-                    self._feed_event(event)
+                    self._feed_event(event, asked=True)
         except Exception as error:  # noqa: BLE001  # a hostile event must not disturb its siblings
             self._unreadable(event, error)
         if not assembler.events:
@@ -213,7 +213,7 @@ class StreamFinalizer:
 
     def _feed_payload(self, payload: object) -> None:
         if not isinstance(payload, Frame):
-            self._feed_event(payload)
+            self._feed_event(payload, asked=True)
         elif payload.value is DONE:
             self._assembler.terminate()
         elif payload.unreadable is not None:
@@ -236,9 +236,10 @@ class StreamFinalizer:
             self._assembler.diagnose("undecodable_event", message, line=line)
         self._strange = self._wire is None
 
-    def _feed_event(self, event: object) -> None:
+    def _feed_event(self, event: object, *, asked: bool = False) -> None:
+        """One decoded event; `asked` if the quick reader left it, which is shown each event once."""
         try:
-            if self._read_piece(event):
+            if not asked and self._read_piece(event):
                 return
             if type(event) is not dict or "data" in event:
                 event = self._open_envelope(event)

@@ -53,11 +53,13 @@ def items(value: object) -> Sequence[object]:
 
 
 def as_index(value: object) -> int | None:
-    """Read a provider's index: strings of digits count, anything else is absent."""
+    """Read a provider's index: strings of digits and whole floats count, anything else is absent."""
     if isinstance(value, bool):
         return None
     if isinstance(value, int):
         return value
+    if isinstance(value, float) and value.is_integer():  # what protobuf makes of every number
+        return int(value)
     if isinstance(value, str) and value.strip().isdecimal():
         return int(value)
     return None

@@ -151,14 +151,13 @@ def _piece_reader(sink: Sink) -> ReadPiece:
         # Written out for speed: whatever is not exactly one piece fails or is told apart.
         try:
             if type(event) is dict:
-                delta = event["delta"]
-                text = delta["partial_json"]
-                ours = event["type"] == _DELTA and delta["type"] == _PIECE
-                return ours and type(text) is str and tool_text(0, event["index"], text)
-            delta = event.delta
-            text = delta.partial_json
-            ours = event.type == _DELTA and delta.type == _PIECE
-            return ours and type(text) is str and tool_text(0, event.index, text)
+                delta, index, kind = event["delta"], event["index"], event["type"]
+                text, part = delta["partial_json"], delta["type"]
+            else:
+                delta, index, kind = event.delta, event.index, event.type
+                text, part = delta.partial_json, delta.type
+            ours = kind == _DELTA and part == _PIECE and type(text) is str and type(index) is int
+            return ours and tool_text(0, index, text)
         except (AttributeError, KeyError, TypeError):
             return False
 

@@ -98,29 +98,40 @@ def _history_call(call: ToolCall) -> JsonObject:
 
 def _piece_reader(sink: Sink) -> ReadPiece:
     tool_text = sink.tool_text
+    begun = False
 
     def read_piece(event: Any) -> bool:
         # Written out for speed: whatever is not exactly one piece fails or is told apart.
+        nonlocal begun
         try:
             if type(event) is dict:
                 (choice,) = event["choices"]
                 delta = choice["delta"]
                 (call,) = delta["tool_calls"]
                 body = call["function"]
-                text = body["arguments"]
+                text, number, index = body["arguments"], choice["index"], call["index"]
                 alone = len(delta) == 1 and len(body) == 1 and "id" not in call and choice["finish_reason"] is None
                 # What else a chunk says is never left unread: an error beside a piece ends its call.
                 alone = alone and "error" not in event and "error" not in choice and event.get("usage") is None
-                return alone and type(text) is str and tool_text(choice["index"], call["index"], text)
-            (choice,) = event.choices
-            delta = choice.delta
-            (call,) = delta.tool_calls
-            body = call.function
-            text = body.arguments
-            alone = len(delta.__pydantic_fields_set__) == 1 and not (call.id or body.name or choice.finish_reason)
-            extras = event.__pydantic_extra__, choice.__pydantic_extra__
-            alone = alone and event.usage is None and not any(extra and "error" in extra for extra in extras)
-            return alone and type(text) is str and tool_text(choice.index, call.index, text)
+                response_id = None if begun else event.get("id")
+            else:
+                (choice,) = event.choices
+                delta = choice.delta
+                (call,) = delta.tool_calls
+                body = call.function
+                text, number, index = body.arguments, choice.index, call.index
+                # The SDK does not count what it does not know, such as a thought, among the fields that are set.
+                alone = len(delta.__pydantic_fields_set__) == 1 and not delta.__pydantic_extra__
+                alone = alone and not (call.id or body.name or choice.finish_reason) and event.usage is None
+                extras = event.__pydantic_extra__, choice.__pydantic_extra__
+                alone = alone and not any(extra and "error" in extra for extra in extras)
+                response_id = None if begun else event.id
+            if response_id:  # the decoder takes the first id of the response
+                begun = as_name(response_id) is not None
+                return False
+            # True would be found as 1.
+            alone = alone and type(text) is str and type(number) is not bool and type(index) is not bool
+            return alone and tool_text(number, index, text)
         except (AttributeError, KeyError, TypeError, ValueError):
             return False
 

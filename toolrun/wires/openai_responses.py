@@ -103,9 +103,9 @@ class _Decoder:
             # Nearly every event of a call is one more piece of text for it: asking no more than that saves half.
             try:
                 if event["type"] in _DELTAS:
-                    text = event["delta"]
-                    key = self._growing[event["output_index"]]
-                    if type(text) is str and text:
+                    text, index = event["delta"], event["output_index"]
+                    key = self._growing[index]
+                    if type(text) is str and text and type(index) is int:
                         self._tool_delta(0, key, None, None, text)
                         return
             except (KeyError, TypeError):
