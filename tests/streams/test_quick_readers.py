@@ -212,3 +212,31 @@ def test_objects_without_an_index() -> None:
 
     assert diagnostics(events, "anthropic-messages") == ["orphan_delta"]
     assert_read_alike("anthropic-messages", events)
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"tool_calls": [{"index": 0, "id": "", "type": "function", "function": {"name": "", "arguments": ""}}]},
+        {"tool_calls": [{"index": 0, "id": None, "function": {"name": None, "arguments": None}}]},
+        {"tool_calls": [{}]},
+        {"function_call": {"name": "", "arguments": ""}},
+        {"function_call": {"name": None}},
+    ],
+)
+@pytest.mark.parametrize("as_object", [False, True])
+def test_empty_fields_are_no_calls(told: Json, as_object: bool) -> None:
+    """Servers that fill the fields of calls in beside texts have called nothing."""
+    start = [{"choices": [{"index": 0, "delta": {"content": "Hi", **told}, "finish_reason": None}]}]
+    events: list[object] = [*start, chunk(finish="stop")]
+    if as_object:
+        events = [construct_type(type_=ChatCompletionChunk, value=event) for event in events]
+
+    assert finalize(events) == ()
+
+
+def test_empty_piece_of_a_custom_call() -> None:
+    """An empty piece beside a call leaves that call what it is."""
+    events = chat(piece("{}", index=0, id="c", name="f"), {"index": 1, "custom": {"name": "", "input": ""}})
+
+    assert [(call.kind, call.executable) for call in finalize(events)] == [("function", True)]

@@ -193,6 +193,9 @@ class _Decoder:
             call_id = as_name(call.get("id"))
             name = as_name(body.get("name"))
             text = as_text(body.get("arguments" if custom is None else "input"))
+            if not (call_id or name or text):
+                self._sink.tool_text(choice, index, "")  # some servers fill the field in beside texts: it is no call
+                continue
             self._sink.tool_delta(choice, index, call_id, name, text)
             if custom is not None:
                 self._sink.tool_is_custom(choice)
@@ -201,7 +204,9 @@ class _Decoder:
 
     def legacy_call(self, choice: int, _field: str, call: object) -> None:
         told = fields(call)
-        self._sink.tool_delta(choice, None, None, as_name(told.get("name")), as_text(told.get("arguments")))
+        name, text = as_name(told.get("name")), as_text(told.get("arguments"))
+        if name or text:
+            self._sink.tool_delta(choice, None, None, name, text)
 
     def text(self, choice: int, field: str, value: object) -> None:
         kind = _TEXT_FIELDS[field]
