@@ -186,6 +186,33 @@ async def test_a_turn_that_is_still_running_is_joined():
     assert [turn.outcomes[0].value for turn in turns] == ["charge done"] * 3
 
 
+async def test_a_joined_run_that_is_cancelled():
+    """It does not take the outcome from the run that it joined."""
+    registry, release = ToolRegistry(), anyio.Event()
+
+    @registry.tool
+    async def charge() -> str:
+        await release.wait()
+        return "charged"
+
+    runner = Runner(registry, journal=MemoryJournal(), run_id="R")
+    values: list[object] = []
+
+    async def run() -> None:
+        turn = await runner.run(response(("charge", "{}")), turn_id="T")
+        values.append(turn.outcomes[0].value)
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(run)
+        await anyio.wait_all_tasks_blocked()
+        async with anyio.create_task_group() as joining:
+            joining.start_soon(run)
+            await anyio.wait_all_tasks_blocked()
+            joining.cancel_scope.cancel()
+        release.set()
+    assert values == ["charged"]
+
+
 @pytest.mark.parametrize("verb", ["start", "settle"])
 async def test_a_journal_that_fails(verb: str):
     """What cannot be recorded does not run; an outcome that cannot be is not shown as if it could."""

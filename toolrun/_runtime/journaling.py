@@ -190,8 +190,8 @@ class TurnRecord:
         """What is, or becomes, of a call that was begun before; None if it may run again."""
         call = execution.validated.call
         if entry.outcome is not None or entry.epoch == self.journal.epoch:
+            self.settled.add(call.position)  # not by this run, also if it is cancelled while it waits
             text = entry.outcome if entry.outcome is not None else await self.journal.outcome(entry.key)
-            self.settled.add(call.position)
             return read_outcome(text, call)
         if execution.executor.durable:
             return None  # it knows by itself what became of it
