@@ -306,3 +306,16 @@ def test_extra_fields() -> None:
     assert [call.extra for call in finalize(events)] == [{"extra_content": signature}, {}]
     block = tool_start(0, "t", "f", caller={"type": "direct"})
     assert [call.extra for call in finalize(messages(block))] == [{"caller": {"type": "direct"}}]
+
+
+@pytest.mark.parametrize("kind", [["deep"], {"a": 1}, None, 7])
+def test_a_block_whose_type_is_no_text(kind: Any) -> None:
+    """It is a block that nobody knows, and no event that cannot be read: the calls beside it run."""
+    odd = {"type": "content_block_start", "index": 0, "content_block": {"type": kind, "text": ""}}
+    events = messages(odd, *tool_block(1, "t", "f", '{"a": 1}'))
+    finalizer = StreamFinalizer("anthropic-messages")
+    seen = [item for event in events for item in finalizer.feed(event)]
+    finalizer.close()
+
+    assert [call.executable for call in finalizer.calls] == [True]
+    assert [item for item in seen if type(item).__name__ == "Diagnostic"] == []

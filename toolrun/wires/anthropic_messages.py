@@ -244,7 +244,7 @@ class _Decoder:
     def _block(self, index: int, value: object) -> None:
         block = fields(value)
         kind = block.get("type")
-        if kind == _CLIENT_CALL or kind in _PROVIDER_CALLS:
+        if kind == _CLIENT_CALL or (isinstance(kind, str) and kind in _PROVIDER_CALLS):
             self._call(index, block)
             return
         # Text that came with the start and text that follows are one field.
