@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
-from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
@@ -21,12 +21,27 @@ def anyio_backend(request: pytest.FixtureRequest) -> str:
     return request.param
 
 
+class OpenSpans(SpanProcessor):
+    """Knows the spans that have begun and not ended."""
+
+    def __init__(self) -> None:
+        self.names: dict[int, str] = {}
+
+    def on_start(self, span: Span, parent_context: object = None) -> None:
+        self.names[span.context.span_id] = span.name
+
+    def on_end(self, span: ReadableSpan) -> None:
+        del self.names[span.context.span_id]
+
+
 class Telemetry:
     """The SDK, with its exporter and its reader in memory."""
 
     def __init__(self) -> None:
         self.exporter = InMemorySpanExporter()
+        self.open = OpenSpans()
         self.traces = TracerProvider(shutdown_on_exit=False)
+        self.traces.add_span_processor(self.open)
         self.traces.add_span_processor(SimpleSpanProcessor(self.exporter))
         self.reader = InMemoryMetricReader()
         self.meters = MeterProvider([self.reader], shutdown_on_exit=False)
@@ -72,7 +87,9 @@ class Telemetry:
 
 @pytest.fixture
 def telemetry() -> Iterator[Telemetry]:
+    """Whatever a test does, every span that it began ends."""
     telemetry = Telemetry()
     yield telemetry
+    assert telemetry.open.names == {}
     telemetry.traces.shutdown()
     telemetry.meters.shutdown()

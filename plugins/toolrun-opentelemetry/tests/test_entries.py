@@ -104,8 +104,36 @@ async def test_a_call_that_is_resumed_elsewhere_has_the_key(telemetry: Telemetry
     assert deferred.attributes["toolrun.call.key"] == resumed.attributes["toolrun.call.key"]
 
 
-async def test_a_recovered_turn(telemetry: Telemetry) -> None:
-    """What was recorded before is not told again; what is run has its span."""
+async def test_only_the_last_deferred_calls_are_remembered(telemetry: Telemetry) -> None:
+    """1,024 of them, so that what nobody ever resumes costs no memory without end."""
+    runner = Runner(make_registry(), listeners=[telemetry.listener()])
+    calls = finalize(response(*[("pay", "{}")] * 600))
+    earlier, later = [await runner.execute(calls) for _ in range(2)]
+    for turn, position, remembered in [(earlier, 0, False), (earlier, 599, True), (later, 0, True), (later, 599, True)]:
+        await runner.resume(turn, {position: Deny()})
+        assert len(telemetry.spans[-1].links) == remembered
+
+
+async def left_behind(registry: ToolRegistry, source: object, stuck: anyio.Event) -> MemoryJournal:
+    """The journal of a process that ended while the last call ran."""
+    journal = MemoryJournal()
+    async with anyio.create_task_group() as group:
+        group.start_soon(Runner(registry, journal=journal, max_concurrency=1).run, source)
+        await stuck.wait()
+        left = journal.reopened()
+        group.cancel_scope.cancel()
+    return left
+
+
+@pytest.mark.parametrize(
+    ("gone", "name", "counted"),
+    [
+        (False, "execute_tool hang", ("hang", "succeeded")),
+        (True, "execute_tool", ("_OTHER", "unknown_tool", "interrupted")),
+    ],
+)
+async def test_a_recovered_turn(telemetry: Telemetry, gone: bool, name: str, counted: tuple[str, ...]) -> None:
+    """What was recorded before is not told again. What is run has its span; the name of a tool that is gone is no attribute."""
     registry, stuck = make_registry(), anyio.Event()
 
     @registry.tool(effect="pure")
@@ -115,18 +143,12 @@ async def test_a_recovered_turn(telemetry: Telemetry) -> None:
             await anyio.sleep_forever()
         return "done"
 
-    journal = MemoryJournal()
-    async with anyio.create_task_group() as group:
-        crashed = Runner(registry, journal=journal, max_concurrency=1)
-        group.start_soon(crashed.run, response(("look", "{}"), ("hang", "{}")))
-        await stuck.wait()
-        left = journal.reopened()
-        group.cancel_scope.cancel()
-    runner = Runner(registry, listeners=[telemetry.listener()], journal=left)
+    journal = await left_behind(registry, response(("look", "{}"), ("hang", "{}")), stuck)
+    runner = Runner(make_registry() if gone else registry, listeners=[telemetry.listener()], journal=journal)
     (turn,) = [turn async for turn in runner.recover()]
-    assert [outcome.status for outcome in turn.outcomes] == ["succeeded", "succeeded"]
-    assert [span.name for span in telemetry.spans] == ["execute_tool hang"]
-    assert telemetry.counts("toolrun.calls") == {("hang", "succeeded"): 1}
+    assert turn.outcomes[0].status == "succeeded"
+    assert [span.name for span in telemetry.spans] == [name]
+    assert telemetry.counts("toolrun.calls") == {counted: 1}
 
 
 async def test_an_early_start(telemetry: Telemetry) -> None:

@@ -179,8 +179,9 @@ async def test_nothing_is_kept_of_turns_that_are_over(telemetry: Telemetry) -> N
     assert remembered() == 0
 
 
-async def test_runs_that_a_journal_joins(telemetry: Telemetry) -> None:
-    """They have one key; each has its own span, and both end."""
+@pytest.mark.parametrize("cancelled", [False, True])
+async def test_runs_that_a_journal_joins(telemetry: Telemetry, cancelled: bool) -> None:
+    """They have one key; each has its own span, and both end, also where one of the runs is cancelled."""
     registry, release = ToolRegistry(), anyio.Event()
 
     @registry.tool
@@ -188,22 +189,27 @@ async def test_runs_that_a_journal_joins(telemetry: Telemetry) -> None:
         await release.wait()
         return context.key
 
-    journal = MemoryJournal()
-    runner = Runner(registry, listeners=[telemetry.listener()], journal=journal, run_id="r")
+    runner = Runner(registry, listeners=[telemetry.listener()], journal=MemoryJournal(), run_id="r")
     calls = finalize(response(("once", "{}")))
     values: list[object] = []
 
-    async def run() -> None:
-        turn = await runner.execute(calls, turn_id="t")
-        values.append(turn.outcomes[0].value)
+    async def run(scope: anyio.CancelScope) -> None:
+        with scope:
+            turn = await runner.execute(calls, turn_id="t")
+            values.append(turn.outcomes[0].value)
 
+    scopes = anyio.CancelScope(), anyio.CancelScope()
     async with anyio.create_task_group() as group:
-        group.start_soon(run)
-        group.start_soon(run)
-        await anyio.wait_all_tasks_blocked()
+        for scope in scopes:
+            group.start_soon(run, scope)
+            await anyio.wait_all_tasks_blocked()
+        if cancelled:
+            scopes[1].cancel()
+            await anyio.wait_all_tasks_blocked()
         release.set()
-    assert values == ["r:t:0", "r:t:0"]
-    assert [span.attributes["toolrun.outcome.status"] for span in telemetry.spans] == ["succeeded", "succeeded"]
+    assert values == ["r:t:0"] * (1 if cancelled else 2)
+    assert [span.start_time < span.end_time for span in telemetry.spans] == [True, True]
+    assert telemetry.spans[0].attributes["toolrun.outcome.status"] == "succeeded"
     assert remembered() == 0
 
 

@@ -277,3 +277,16 @@ async def test_the_name_of_the_agent(telemetry: Telemetry) -> None:
         response(("breaks", '{"n": 1}'), ("invented", "{}"))
     )
     assert [span.attributes["gen_ai.agent.name"] for span in telemetry.spans] == ["Clerk", "Clerk"]
+
+
+async def test_calls_of_the_provider_and_of_other_choices_have_no_span(telemetry: Telemetry) -> None:
+    hosted = {"type": "server_tool_use", "id": "s1", "name": "web_search", "input": {"query": "fjords"}}
+    message = {"type": "message", "role": "assistant", "content": [hosted], "stop_reason": "end_turn"}
+    second = response(("breaks", '{"n": 1}'))
+    second["choices"][0]["index"] = 1
+    second["choices"].insert(0, {"index": 0, "message": {"content": "Hello"}, "finish_reason": "stop"})
+    runner = Runner(make_registry(), listeners=[telemetry.listener()])
+    for source in (message, second):
+        assert (await runner.run(source)).outcomes == ()
+    assert telemetry.spans == []
+    assert telemetry.points("toolrun.calls") == []
