@@ -11,7 +11,17 @@ import anyio
 import pytest
 from opentelemetry.trace import get_current_span
 
-from toolrun import Approve, CallCompleted, Deny, Result, Runner, StreamInterrupted, ToolRegistry, finalize
+from toolrun import (
+    Approve,
+    CallCompleted,
+    Deny,
+    JournalError,
+    Result,
+    Runner,
+    StreamInterrupted,
+    ToolRegistry,
+    finalize,
+)
 from toolrun.abc import Listener
 from toolrun.journals import MemoryJournal
 
@@ -90,6 +100,18 @@ async def test_a_resumed_call_is_linked_to_the_one_that_was_deferred(
     assert resumed.events[0].name == "toolrun.approval.answered"
     assert len(telemetry.spans) == 4
     assert sum(point["count"] for point in telemetry.points("gen_ai.execute_tool.duration")) == 1 + executed
+
+
+async def test_a_turn_that_could_not_be_resumed(telemetry: Telemetry) -> None:
+    """Its calls wait as before, and that was told."""
+    journal = MemoryJournal()
+    runner = Runner(make_registry(), listeners=[telemetry.listener()], journal=journal)
+    turn = await runner.run(response(("pay", "{}")))
+    await journal.aclose()
+    with pytest.raises(JournalError):
+        await runner.resume(turn, {"c0": Approve()})
+    assert [span.name for span in telemetry.spans] == ["execute_tool pay"]
+    assert telemetry.counts("toolrun.calls") == {("pay", "approval", "deferred"): 1}
 
 
 async def test_a_call_that_is_resumed_elsewhere_has_the_key(telemetry: Telemetry) -> None:

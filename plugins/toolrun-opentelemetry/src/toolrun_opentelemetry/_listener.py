@@ -160,7 +160,8 @@ class OpenTelemetryListener(Listener):
         with ExitStack() as stack:  # whatever one of them raises, the others are ended
             stack.callback(traced.end_the_rest)
             for outcome in reversed(outcomes):
-                if outcome.call.position not in traced.known:
+                # One that waits still, because the turn could not be resumed, was told of when it was deferred.
+                if outcome.call.position not in traced.known and outcome.status != "deferred":
                     stack.callback(self._complete, traced, turn, outcome)
 
     # -- spans ------------------------------------------------------------------------------
