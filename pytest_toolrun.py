@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+pytest.register_assert_rewrite("toolrun._testing")
+"""The contract suites show what was compared, like tests of one's own."""
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 

@@ -3,8 +3,8 @@
 * Scripts: what a model says, written once and told on any wire, as events, bytes, or by a server that SDKs talk to.
 * Damage: valid arguments broken in the ways in which models break them, and what has to come of each.
 * Assertions: what became of calls, what ran, and whether it can all be sent back.
-* Contract suites for journals and executors, which need pytest: subclass one in your tests, give it what you made, and
-  name the class `Test…`. Their tests are for anyio's pytest plugin, and run on the event loops that your
+* Contract suites for wires, journals and executors: subclass one in your tests, give it what you made, and name the class
+  `Test…`. Those for journals and executors need pytest and anyio's plugin, and run on the event loops that your
   `anyio_backend` fixture says.
 
 pytest finds the fixtures of this kit by itself once toolrun is installed.
@@ -24,6 +24,7 @@ from toolrun._testing.runs import RecordedRun, record_runs
 from toolrun._testing.samples import sample_tools
 from toolrun._testing.scripts import ScriptedCall, ScriptedResponse
 from toolrun._testing.splitting import chunked
+from toolrun._testing.wires import WireSuite
 
 if TYPE_CHECKING:
     from toolrun._testing.executors import DurableExecutorSuite, ExecutorSuite
@@ -42,6 +43,7 @@ __all__ = [
     "RecordedRun",
     "ScriptedCall",
     "ScriptedResponse",
+    "WireSuite",
     "assert_answered",
     "assert_handled",
     "assert_nothing_ran",

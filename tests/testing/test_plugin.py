@@ -27,28 +27,22 @@ def alone(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
 
 
-def test_the_guides_agent(pytester: pytest.Pytester) -> None:
-    """Both tests of the guide pass."""
-    pytester.makepyfile(AGENT + TESTS)
-
-    pytester.runpytest().assert_outcomes(passed=2)
+FAULTS = {"answer_with_fault": (WITH_FAULT, REFUSED), "answer_without_toolrun": (WITHOUT_TOOLRUN, PAID)}
 
 
-@pytest.mark.parametrize(
-    ("agent", "replaced", "text", "passed"),
-    [(WITH_FAULT, "answer_with_fault", REFUSED, 1), (WITHOUT_TOOLRUN, "answer_without_toolrun", PAID, 0)],
-)
-def test_the_guides_faults_are_found(
-    pytester: pytest.Pytester, agent: str, replaced: str, text: str, passed: int
-) -> None:
-    """An agent with either fault fails the first test, with the text in the guide."""
-    pytester.makepyfile(AGENT + agent + f"\n\nanswer = {replaced}\n\n" + TESTS)
+def test_the_guides_agents(pytester: pytest.Pytester) -> None:
+    """The tests of the guide pass with its agent; with either fault the first one fails, with the text in the guide."""
+    faulty = {f"test_{name}": AGENT + agent + f"\n\nanswer = {name}\n\n" + TESTS for name, (agent, _) in FAULTS.items()}
+    pytester.makepyfile(test_right=AGENT + TESTS, **faulty)
 
-    result = pytester.runpytest()
+    result = pytester.runpytest("-rf")
 
-    assert result.parseoutcomes().get("passed", 0) == passed
-    shown = [re.sub(r"^E +", "", line) for line in result.outlines if line.startswith("E ")]
-    assert [line for line in map(str.strip, text.splitlines()) if line not in map(str.strip, shown)] == []
+    failed = [line for line in result.outlines if line.startswith("FAILED ")]
+    assert [line for line in failed if "test_right" in line] == []
+    shown = {re.sub(r"^E +", "", line) for line in result.outlines if line.startswith("E ")}
+    for name, (_, text) in FAULTS.items():
+        assert any(f"test_{name}.py::test_a_cut_call_pays_nobody" in line for line in failed)
+        assert {line.strip() for line in text.splitlines()} <= {line.strip() for line in shown}
 
 
 def test_a_response_that_nobody_asked_for(pytester: pytest.Pytester) -> None:

@@ -1,4 +1,4 @@
-"""The OpenAI Realtime protocol as somebody outside would add it: `toolrun.abc` and `toolrun`, and nothing else.
+"""The OpenAI Realtime protocol as somebody outside would add it, with what is public and nothing else.
 
 A session carries more than one response, and they may overlap. A finalizer is for one, so this wire reads the first
 response that it sees and leaves the others' events alone.
@@ -6,11 +6,10 @@ response that it sees and leaves the others' events alone.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from toolrun import CallStatus
+from toolrun.wires.helpers import as_name, error_message, fields, history_name, history_text, items, plain_object
 
 if TYPE_CHECKING:
     from toolrun import ToolCall
@@ -88,11 +87,7 @@ def _create(item: dict[str, object]) -> dict[str, object]:
 
 def _call_item(call: ToolCall) -> dict[str, object]:
     """A call as a client may write it: arguments that are no object are shown whole, under a key that says so."""
-    raw = call.raw_arguments
-    arguments = (
-        (raw if raw.strip() else "{}") if call.status is CallStatus.OK else json.dumps({"invalid_arguments": raw})
-    )
-    return {"type": "function_call", "call_id": call.id, "name": call.name or "unnamed_tool", "arguments": arguments}
+    return {"type": "function_call", "call_id": call.id, "name": history_name(call), "arguments": history_text(call)}
 
 
 class _Decoder:
@@ -106,15 +101,15 @@ class _Decoder:
         """The output index of each item by its id: the list at the end has positions of its own."""
 
     def decode(self, event: object) -> None:
-        told = _read(event)
-        kind = _text(told.get("type"))
+        told = fields(event)
+        kind = as_name(told.get("type"))
         if kind == "error":
-            self._sink.error(_message(told))
+            self._sink.error(error_message(told.get("error")))
         elif kind in _HANDLERS and self._is_ours(told):
             _HANDLERS[kind](self, told)
 
     def _is_ours(self, told: Event) -> bool:
-        mine = _text(told.get("response_id")) or _text(_fields(told.get("response")).get("id"))
+        mine = as_name(told.get("response_id")) or as_name(fields(told.get("response")).get("id"))
         if not self._begun:
             self._begun = True
             self._response_id = mine
@@ -131,11 +126,11 @@ class _Decoder:
         """Nothing more than what every event says: whose it is."""
 
     def item_added(self, event: Event) -> None:
-        item = _fields(event.get("item"))
+        item = fields(event.get("item"))
         self._open(item, self._place(event, item.get("id")))
 
     def item_done(self, event: Event) -> None:
-        item = _fields(event.get("item"))
+        item = fields(event.get("item"))
         self._copy(item, self._place(event, item.get("id")))
 
     def _place(self, event: Event, item_id: object) -> int:
@@ -149,25 +144,25 @@ class _Decoder:
         return index
 
     def _open(self, item: Event, index: int) -> None:
-        kind = _text(item.get("type"))
+        kind = as_name(item.get("type"))
         if kind not in _CALLS:
             self._sink.block(0, index, {"type": kind, "role": item.get("role")})
             return
         call_id = item.get("id" if _CALLS[kind] else "call_id")
-        self._sink.tool_open(0, index, _text(call_id), _text(item.get("name")), provider_executed=_CALLS[kind])
+        self._sink.tool_open(0, index, as_name(call_id), as_name(item.get("name")), provider_executed=_CALLS[kind])
         # A start alone is no call: until a piece or a copy of its arguments came, they may all be lost.
         self._sink.tool_whole(0, index, whole=False)
 
     def _copy(self, item: Event, index: int) -> None:
         """The final copy of an item, which wins over what its deltas made; a message's texts came as deltas."""
-        if _text(item.get("type")) not in _CALLS:
+        if as_name(item.get("type")) not in _CALLS:
             return
         if not self._sink.has_call(0, index):
             self._open(item, index)
         self._final(item, index, whole=item.get("status") != "incomplete")
 
     def _final(self, told: Event, index: int, *, whole: bool) -> None:
-        self._sink.tool_delta(0, index, _text(told.get("call_id")), _text(told.get("name")), "")
+        self._sink.tool_delta(0, index, as_name(told.get("call_id")), as_name(told.get("name")), "")
         text = told.get("arguments")
         if isinstance(text, str) and text.strip():
             self._sink.tool_replace(0, index, text)
@@ -179,7 +174,7 @@ class _Decoder:
         text = event.get("delta")
         if isinstance(text, str) and text:
             index = self._place(event, event.get("item_id"))
-            self._sink.tool_delta(0, index, _text(event.get("call_id")), None, text)
+            self._sink.tool_delta(0, index, as_name(event.get("call_id")), None, text)
             self._sink.tool_whole(0, index, whole=True)
 
     def arguments_done(self, event: Event) -> None:
@@ -194,20 +189,19 @@ class _Decoder:
     # -- the end ----------------------------------------------------------------------------
 
     def done(self, event: Event) -> None:
-        response = _fields(event.get("response"))
-        output = response.get("output")
-        for item in map(_fields, output if isinstance(output, list) else ()):
+        response = fields(event.get("response"))
+        for item in map(fields, items(response.get("output"))):
             self._copy(item, self._place({}, item.get("id")))
-        self._sink.usage(_fields(response.get("usage")))
-        details = _fields(response.get("status_details"))
+        self._sink.usage(plain_object(response.get("usage")))
+        details = fields(response.get("status_details"))
         if details.get("error"):
-            self._sink.error(_message(details))
-        status = _text(response.get("status"))
+            self._sink.error(error_message(details["error"]))
+        status = as_name(response.get("status"))
         if status in _ENDED:
             self._sink.finish(0, status)
             self._sink.terminate()
         if status == "incomplete":
-            self._sink.finish(0, _text(details.get("reason")))
+            self._sink.finish(0, as_name(details.get("reason")))
 
 
 _HANDLERS: Final[dict[str, Callable[[_Decoder, Event], None]]] = {
@@ -221,24 +215,3 @@ _HANDLERS: Final[dict[str, Callable[[_Decoder, Event], None]]] = {
     **dict.fromkeys(_TEXTS, _Decoder.text),
     "response.done": _Decoder.done,
 }
-
-
-def _read(event: object) -> Event:
-    """An event of a WebSocket client is a mapping; one of the SDK knows how to become one."""
-    if isinstance(event, Mapping):
-        return event
-    dump = getattr(event, "model_dump", None)
-    return dump(exclude_unset=True, warnings=False) if callable(dump) else {}
-
-
-def _fields(value: object) -> Event:
-    return value if isinstance(value, Mapping) else {}
-
-
-def _text(value: object) -> str | None:
-    return value if isinstance(value, str) and value else None
-
-
-def _message(event: Event) -> str:
-    error = _fields(event.get("error"))
-    return str(error.get("message") or error.get("code") or "error")

@@ -26,7 +26,11 @@ _NOT_IN_NAMES: Final = re.compile(r"[^a-zA-Z0-9_-]")
 
 
 def history_name(call: ToolCall) -> str:
-    """The call's name, with what no provider accepts in a name replaced; the raw name is in the turn."""
+    """The call's name, with what no provider accepts in a name replaced; the raw name is in the turn.
+
+    Args:
+        call: A call of the response, as `assistant_messages` is given it.
+    """
     return _NOT_IN_NAMES.sub("_", call.name)[:64] if call.name else UNNAMED
 
 
@@ -34,6 +38,9 @@ def history_arguments(call: ToolCall) -> JsonObject:
     """The arguments as an object: what the model wrote, or that text under `invalid_arguments`.
 
     Arguments that were not finished stand there too, even if what came of them happens to be an object.
+
+    Args:
+        call: A call of the response, as `assistant_messages` is given it.
     """
     if call.status is CallStatus.OK and call.arguments is not None:
         return call.arguments
@@ -42,7 +49,11 @@ def history_arguments(call: ToolCall) -> JsonObject:
 
 
 def history_text(call: ToolCall) -> str:
-    """The arguments as JSON text: valid ones byte for byte; blank ones of a finished call as `{}`."""
+    """The arguments as JSON text: valid ones byte for byte; blank ones of a finished call as `{}`.
+
+    Args:
+        call: A call of the response, as `assistant_messages` is given it.
+    """
     if call.status is CallStatus.OK:
         return call.raw_arguments if call.raw_arguments.strip() else "{}"
     if _written(call) is not None:
