@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import dataclasses
+import difflib
 import importlib
 import inspect
 import json
 import pickle
 import subprocess
 import sys
+from importlib.metadata import version
 
 import pytest
+import typing_extensions
 
 import toolrun
 import toolrun.abc
 import toolrun.history
+from tests import public_api
 from toolrun import ArgumentIssue, CallStatus, ToolCall, ToolrunError
 
 NAMES = [
@@ -168,6 +172,56 @@ METHODS = {
 def test_methods_are_documented(name: str) -> None:
     """So does every public method and property."""
     assert METHODS[name].__doc__
+
+
+def test_signatures() -> None:
+    """Every name, signature, field and method is what it was; a change of it is a decision."""
+    now, before = public_api.described(), public_api.SNAPSHOT.read_text("utf-8")
+    changes = difflib.unified_diff(before.splitlines(), now.splitlines(), "before", "now", lineterm="", n=0)
+
+    assert now == before, "\n".join([f"if this is meant: {public_api.COMMAND}, and a changelog fragment", *changes])
+
+
+def test_every_module_is_in_the_snapshot() -> None:
+    """A public module is in both lists."""
+    assert {*PUBLIC, "pytest_toolrun"} == {*public_api.MODULES}
+
+
+VERSION = tuple(map(int, version("toolrun").split(".")[:2]))
+
+
+def test_what_goes_has_its_time() -> None:
+    """Every mark names its versions, and nothing stays beyond the release in which it was to go."""
+    assert {
+        name: public_api.fault_of(message, VERSION)
+        for name, message in public_api.deprecations().items()
+        if public_api.fault_of(message, VERSION)
+    } == {}
+
+
+@pytest.mark.parametrize(
+    ("message", "fault"),
+    [
+        ("call settle() instead; deprecated since 0.3, goes in 0.5", None),
+        ("call settle() instead; deprecated since 0.9, goes in 1.0", None),
+        ("call settle() instead", "it must end in `deprecated since X.Y, goes in X.Z`"),
+        ("call settle() instead; deprecated since 0.3, goes in 0.4", "it has to stay for two minor releases"),
+        ("call settle() instead; deprecated since 0.1, goes in 0.3", "it was to go by now"),
+    ],
+)
+def test_marks_of_what_goes(message: str, fault: str | None) -> None:
+    assert public_api.fault_of(message, (0, 3)) == fault
+
+
+def test_what_goes_shows_in_the_snapshot(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A function and a method that are marked."""
+    mark = typing_extensions.deprecated("call settle() instead; deprecated since 0.3, goes in 0.5")
+    monkeypatch.setattr(toolrun, "finalize", mark(toolrun.finalize))
+    monkeypatch.setattr(toolrun.Runner, "run", mark(toolrun.Runner.run))
+
+    assert public_api.deprecations() == dict.fromkeys(
+        ["toolrun.Runner.run", "toolrun.finalize"], "call settle() instead; deprecated since 0.3, goes in 0.5"
+    )
 
 
 # -- values -----------------------------------------------------------------------------------
