@@ -36,6 +36,21 @@ def test_untouched(process):
     assert (ended.code, ended.lines) == (0, ["untouched", "", '{"city": "Oslo"}'])
 
 
+def test_a_tool_as_the_schema_command_prints_it(toolrun, tools, tmp_path, process):
+    """A list of one."""
+    own = tools("@registry.tool\ndef look(city: str) -> str:\n    return city\n")
+    path = tmp_path / "tool.json"
+    path.write_text(toolrun("schema", own, "--wire", "openai-chat").out)
+
+    assert process("repair", "--tool", path, stdin=b"{city: 'Oslo'}").lines[-1] == '{"city": "Oslo"}'
+
+    path.write_text("[{}, {}]")
+    assert process("repair", "--tool", path)[::2] == (
+        2,
+        f"toolrun: {path}: one definition is needed, and there are 2\n",
+    )
+
+
 def test_refused(process):
     """With the code and the text for the model."""
     ended = process("repair", "--tool", TOOL, stdin=b'{"city": "Oslo", "country": "NO"}')
@@ -43,7 +58,7 @@ def test_refused(process):
     assert ended.code == 1
     assert ended.lines[:2] == [
         "refused (unknown_key)",
-        "Not run: the arguments have a key that the tool does not know. Use the tool's own keys: country.",
+        "Not run: the arguments have a key that the tool does not know. Use the tool's own keys instead of: country.",
     ]
 
 

@@ -52,7 +52,7 @@ _DECLINED: Final = {
     "call the tool several times",
     "envelope_mismatch": "the arguments are wrapped in an envelope that names another tool, or has other keys beside "
     "it. Send the bare arguments object of the tool that is called",
-    "unknown_key": "the arguments have a key that the tool does not know. Use the tool's own keys",
+    "unknown_key": "the arguments have a key that the tool does not know. Use the tool's own keys instead of",
     "lossy_number": "a number is written in a way that cannot be taken over exactly. Write a plain JSON number",
     "schema": "the arguments do not fit the tool's schema",
     "limit": "the arguments are too large to be repaired. Send strict JSON, or a smaller call",

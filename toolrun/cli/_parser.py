@@ -269,7 +269,9 @@ def _add_repair(commands: argparse._SubParsersAction[_Parser]) -> None:
         allow_abbrev=False,
     )
     parser.add_argument(
-        "--tool", metavar="TOOL.json", help="the definition of the tool, in any provider's form; not needed for a batch"
+        "--tool",
+        metavar="TOOL.json",
+        help="the definition of the tool, in any provider's form, alone or in a list of one; not needed for a batch",
     )
     parser.add_argument(
         "--finish-reason",

@@ -94,6 +94,10 @@ def _many(path: str, tool: Tool | None, reason: str | None, bar: ProgressBar) ->
 
 
 def _tool(definition: object, path: str, line: int | None) -> Tool:
+    if isinstance(definition, list) and definition:  # what `toolrun schema` prints
+        if len(definition) > 1:
+            raise InputError(f"one definition is needed, and there are {len(definition)}", place=path, line=line)
+        [definition] = definition
     if not isinstance(definition, Mapping):
         raise InputError("not the definition of a tool", place=path, line=line)
     try:
