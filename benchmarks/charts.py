@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import sys
 from collections.abc import Sequence
@@ -16,9 +17,10 @@ from benchmarks.report import PAGE, RESULTS, Line, page, stored
 sys.meta_path[:] = [finder for finder in sys.meta_path if type(finder).__module__ != pygal.__name__]
 
 ASSETS = PAGE.parents[1] / "assets"
-_LEAST = 0.001
-_DECADES = [_LEAST, 0.01, 0.1, 1, 10, 100]
-_COLOURS = {True: "#4d8a5d", False: "#b5533c"}
+LEAST = 0.001
+"""What is less is drawn as this: a difference of two times can come out as nothing."""
+
+_WITHIN, _OVER = "#4d8a5d", "#b5533c"
 _STYLE = Style(
     background="white",
     plot_background="white",
@@ -61,6 +63,10 @@ def share(line: Line) -> float:
 
 
 def _bars(title: str, lines: Sequence[Line], values: Sequence[float]) -> str:
+    """Bars from below the least value on, so that each can be seen; 1 is what none should be over."""
+    values = [max(value, LEAST) for value in values]
+    first = math.ceil(math.log10(min(values))) - 1
+    decades = [10.0**power for power in range(first, math.ceil(math.log10(max(values))) + 1)]
     chart = pygal.HorizontalBar(
         js=[],  # it would be fetched
         style=_STYLE,
@@ -70,8 +76,9 @@ def _bars(title: str, lines: Sequence[Line], values: Sequence[float]) -> str:
         margin=15,
         spacing=5,
         logarithmic=True,
-        range=(_LEAST / 2, _DECADES[-1]),
-        y_labels=_DECADES,
+        range=(decades[0], decades[-1]),
+        zero=decades[0],
+        y_labels=decades,
         value_formatter=lambda value: f"{value:g}",
         print_values=True,
         print_values_position="top",
@@ -80,9 +87,6 @@ def _bars(title: str, lines: Sequence[Line], values: Sequence[float]) -> str:
     )
     chart.uuid = "toolrun"  # the same for the same results
     chart.x_labels = [line["name"] for line in reversed(lines)]
-    bars = [
-        {"value": float(f"{max(value, _LEAST):.2g}"), "color": _COLOURS[line["ok"]]}
-        for line, value in zip(lines, values, strict=True)
-    ]
+    bars = [{"value": float(f"{value:.2g}"), "color": _WITHIN if value <= 1 else _OVER} for value in values]
     chart.add(None, bars[::-1])
     return re.sub(r"<!--.*?-->", "", chart.render(is_unicode=True))  # it has the day in a comment
