@@ -69,7 +69,7 @@ async def test_stdio(tools: str) -> None:
     """Over stdio; what the file and the tools print stays out of the connection."""
     program, *arguments = command("serve", "--tools", tools, "--name", "scales")
 
-    with anyio.fail_after(20):
+    with anyio.fail_after(30):
         async with Client(StdioServerParameters(command=program, args=arguments)) as client:
             assert client.server_info is not None
             assert client.server_info.name == "scales"
@@ -115,7 +115,7 @@ async def test_http(served: tuple[str, subprocess.Popen[str]]) -> None:
         with pytest.raises(MCPError, match="Server returned an error response"):
             await client.call_tool("hang", {})
 
-    with anyio.fail_after(20):
+    with anyio.fail_after(30):
         async with Client(url) as client, anyio.create_task_group() as group:
             assert [tool.name for tool in (await client.list_tools()).tools] == ["hang"]
             group.start_soon(hang, client)
