@@ -554,7 +554,7 @@ def test_job() -> None:
     """Every field of a job is in the table."""
     listed = [word for row in table("extending/executors.md", "field") for word in words(row[0])]
 
-    assert sorted(listed) == sorted((*Job._fields, "digest"))
+    assert sorted(listed) == sorted((*Job._fields, "digest", "starts"))
 
 
 # -- numbers and links ------------------------------------------------------------------------

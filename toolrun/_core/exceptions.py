@@ -15,6 +15,7 @@ ToolrunError
 ├── TooManyInvalidTurns      turn after turn has unfit calls; has .turn
 ├── CallConflict             one key, two different sets of arguments
 ├── ExecutorError            an executor could not run a call, or lost it while it ran
+├── RemoteError              what a tool raised in another process; has .type_name
 ├── JournalError             a journal cannot be opened, read or written; the message says what to do
 ├── CallError                one call cannot go on; has .call
 │   ├── IncompleteCall       the model did not finish it
@@ -124,6 +125,20 @@ class CallConflict(ToolrunError):
 
 class ExecutorError(ToolrunError):
     """An executor could not run a call, or lost it while it ran; the outcome's `started` tells which."""
+
+
+class RemoteError(ToolrunError):
+    """What a tool raised in another process, of which only the text came back; notes may have its traceback.
+
+    Args:
+        type_name: The name of the exception's class.
+        message: What it said.
+    """
+
+    def __init__(self, type_name: str, message: str) -> None:
+        """Write the message as tracebacks end."""
+        super().__init__(f"{type_name}: {message}" if message else type_name)
+        self.type_name = type_name
 
 
 class JournalError(ToolrunError):

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from toolrun._core.exceptions import RegistrationError, TryAgain
+
+if TYPE_CHECKING:
+    from toolrun._core.calls import Effect
 
 RetryOn: TypeAlias = type[Exception] | tuple[type[Exception], ...] | Callable[[Exception], bool]
 """An exception class, several, or a predicate over the exception."""
@@ -57,3 +60,17 @@ class Retry:
 
 TRY_AGAIN: Final = Retry(on=TryAgain, attempts=3, timeout=30.0)
 """What applies when a tool raises `TryAgain` and has no policy of its own."""
+
+STARTS: Final = 3
+"""How often a call that may run again is begun in all, if its tool's `Retry` does not allow more: one that takes its
+process down each time has to end some day."""
+
+
+def starts(effect: Effect, attempts: int) -> int:
+    """How often a call may be begun in all, where the processes that run it end without a word.
+
+    Args:
+        effect: What running it again would do.
+        attempts: How many attempts its tool's `Retry` allows; 1 without one.
+    """
+    return 1 if effect == "once" else max(STARTS, attempts)

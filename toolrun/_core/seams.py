@@ -7,11 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol, Self, TypeAlias
 
 from toolrun._core.repair import digest
+from toolrun._core.retry import starts
 
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from toolrun._core.calls import CallKind, Effect, ToolCall
+    from toolrun._core.calls import CallKind, Effect, ToolCall, ToolDefinition
     from toolrun._core.content import ContentPart
     from toolrun._core.events import TextKind
     from toolrun._core.outcomes import Outcome
@@ -148,6 +149,8 @@ class Job(NamedTuple):
         attempts: How many there may be in all; an executor that is `durable` makes them itself.
         timeout: Seconds for this attempt; None for no limit.
         invocation: The function to call, for executors in this process; never serialised.
+        definition: What the model was told of the tool; None if that is not known. Another process can tell by it
+            whether it has the same tool.
     """
 
     key: str
@@ -159,11 +162,17 @@ class Job(NamedTuple):
     attempts: int = 1
     timeout: float | None = None
     invocation: Invocation | None = None
+    definition: ToolDefinition | None = None
 
     @property
     def digest(self) -> str:
         """SHA-256 of `arguments`, hexadecimal; computed when it is asked for."""
         return digest(self.arguments)
+
+    @property
+    def starts(self) -> int:
+        """How often it may be begun in all, if the processes that run it end without a word: 1 for `once`."""
+        return starts(self.effect, self.attempts)
 
 
 class Executor(ABC):

@@ -169,6 +169,7 @@ class Driver:
                 attempts=tool.retry.attempts if tool.retry else 1,
                 timeout=self._settings.timeout if tool.timeout == "default" else tool.timeout,
                 invocation=Invocation(tool.runnable(report), args, kwargs, tool.is_async),
+                definition=tool.definition,
             )
             return job
 

@@ -17,6 +17,8 @@ from toolrun._runtime.turn import Turn
 from toolrun.wires import get_wire
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from toolrun._core.calls import ToolCall
     from toolrun._core.outcomes import Outcome
     from toolrun._core.records import Grade, RepairRecord
@@ -82,14 +84,23 @@ def read_turn(text: str) -> Turn:
 
 def outcome_text(outcome: Outcome) -> str:
     """Write an outcome without its call, which stands in the turn."""
-    fields = _shallow(outcome)
-    del fields["call"]
-    return _written({"type": type(outcome).__name__, "fields": {name: _pack(value) for name, value in fields.items()}})
+    return _written(pack_outcome(outcome))
 
 
 def read_outcome(text: str, call: ToolCall) -> Outcome:
     """Read it back, as the outcome of this call."""
-    packed = json.loads(text)
+    return unpack_outcome(json.loads(text), call)
+
+
+def pack_outcome(outcome: Outcome) -> dict[str, object]:
+    """An outcome without its call, as JSON values."""
+    fields = _shallow(outcome)
+    del fields["call"]
+    return {"type": type(outcome).__name__, "fields": {name: _pack(value) for name, value in fields.items()}}
+
+
+def unpack_outcome(packed: Mapping[str, Any], call: ToolCall) -> Outcome:
+    """The outcome of this call again."""
     outcome: Outcome = _TYPES[packed["type"]](
         call=call, **{name: _unpack(value) for name, value in packed["fields"].items()}
     )

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from toolrun._core import results
 from toolrun._core.flow import restarted_flow
 from toolrun._core.outcomes import Interrupted, Succeeded, completed
+from toolrun._core.retry import starts
 from toolrun._runtime.asking import ask
 from toolrun._runtime.packing import read_audit, read_outcome, read_turn
 from toolrun.executors._attempt import propagate
@@ -22,10 +23,6 @@ if TYPE_CHECKING:
     from toolrun._core.steps import Flow
     from toolrun._core.tools import Tool
     from toolrun._runtime.turn import Turn
-
-STARTS: Final = 3
-"""How often a call that may run again is begun in all, if its tool's `Retry` does not allow more: one that takes its
-process down each time has to end some day."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,7 +117,7 @@ async def decide(
 ) -> Outcome | None:
     """Decide on a call that was begun by an owner that is gone: its outcome, or None if it may run again."""
     if entry.effect != "once":
-        limit = max(STARTS, tool.retry.attempts if tool.retry else 0)
+        limit = starts(entry.effect, tool.retry.attempts if tool.retry else 1)
         return None if entry.attempt < limit else interrupted(entry, validated, code="attempts")
     if verify is None:
         return interrupted(entry, validated)

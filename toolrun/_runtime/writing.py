@@ -29,7 +29,8 @@ async def written_down(
     """Write a result as what the model gets; one that cannot be written is a failure that ran.
 
     Args:
-        outcome: As the executor gave it.
+        outcome: As the executor gave it. What it says itself is taken as it is: in another process the value was
+            more than what came back of it.
         validated: The call that was run.
         limit: How many characters of text the model gets; None for no limit.
         store: Asked to keep a whole text that is longer.
@@ -37,8 +38,8 @@ async def written_down(
     if not isinstance(outcome, Succeeded):
         return completed(outcome, validated, None if limit is None else results.cut(outcome.message, limit))
     try:
-        parts = results.value_parts(outcome.value)
-        text = results.parts_text(parts) if parts else results.value_text(outcome.value)
+        parts = outcome.parts if outcome.message else results.value_parts(outcome.value)
+        text = outcome.message or (results.parts_text(parts) if parts else results.value_text(outcome.value))
     except ValueError as error:
         return completed(_not_written(outcome, error), validated)
     if limit is None or len(text) <= limit:
