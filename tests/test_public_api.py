@@ -42,6 +42,7 @@ SEAMS = [
 PUBLIC = {
     "toolrun": NAMES,
     "toolrun.abc": SEAMS,
+    "toolrun.cli": ["InputError", "Parser", "complain", "entry", "main", "number", "registry_from", "seconds"],
     "toolrun.executors": ["InlineExecutor", "ProcessExecutor", "ThreadExecutor"],
     "toolrun.history": ["HistoryIssue", "check", "trim"],
     "toolrun.journals": ["MemoryJournal", "SqliteJournal"],

@@ -34,10 +34,15 @@ class InputError(Exception):
         super().__init__(where + reason)
 
 
-def complain(error: object) -> None:
-    """Print one line on standard error."""
+def complain(error: object, *, command: str = "toolrun") -> None:
+    """Print one line on standard error.
+
+    Args:
+        error: What is wrong; nothing in it is a command to the terminal.
+        command: Whose line it is.
+    """
     with suppress(OSError):
-        print(f"toolrun: {shorten(one_line(str(error)), _LONGEST_LINE)}", file=sys.stderr, flush=True)
+        print(f"{command}: {shorten(one_line(str(error)), _LONGEST_LINE)}", file=sys.stderr, flush=True)
 
 
 def os_reason(error: OSError) -> str:

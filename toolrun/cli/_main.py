@@ -15,7 +15,7 @@ from toolrun.cli._parser import build_parser
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 _PATIENCE_SECONDS: Final = 0.2
 
@@ -49,16 +49,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     return code
 
 
-def entry() -> NoReturn:
-    """Run the command for this process, and end the process with its exit code.
+def entry(command: Callable[[], int] = main) -> NoReturn:
+    """Run a command for this process, and end the process with its exit code.
 
     A thread cannot be stopped: one that still runs a tool that was given up, or still waits for input, must not keep
     the user waiting after the last line of output.
+
+    Args:
+        command: Gives the exit code.
     """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):  # None if it was closed by the shell
             stream.reconfigure(errors="backslashreplace")
-    code = main()
+    code = command()
     deadline = time.monotonic() + _PATIENCE_SECONDS
     others = [thread for thread in threading.enumerate() if thread is not threading.current_thread()]
     for thread in others:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import math
 from typing import TYPE_CHECKING, Final, NoReturn
 
-from toolrun.cli._exits import InputError
+from toolrun.cli._arguments import Parser, number, seconds
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -140,13 +139,6 @@ examples:
 """
 
 
-class _Parser(argparse.ArgumentParser):
-    """Says what is wrong in one line, instead of the usage and a line."""
-
-    def error(self, message: str) -> NoReturn:
-        raise InputError(f"{message} (see {self.prog} --help)")
-
-
 class _Version(argparse.Action):
     """Looks the version up when it is asked for: reading metadata takes longer than the rest of the help."""
 
@@ -165,7 +157,7 @@ class _Version(argparse.Action):
 
 def build_parser() -> argparse.ArgumentParser:
     """Make the parser; it raises `InputError` for arguments that it does not take."""
-    parser = _Parser(
+    parser = Parser(
         prog="toolrun",
         description="Finalize the tool calls of a model's stream, and run them.",
         epilog=_MAIN,
@@ -184,7 +176,7 @@ def build_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _add_run(commands: argparse._SubParsersAction[_Parser]) -> None:
+def _add_run(commands: argparse._SubParsersAction[Parser]) -> None:
     parser = commands.add_parser(
         "run",
         help="run the calls of streams, and show what becomes of each",
@@ -203,14 +195,14 @@ def _add_run(commands: argparse._SubParsersAction[_Parser]) -> None:
     parser.add_argument("--json", action="store_true", help="one JSON object a call, when a stream is done")
     parser.add_argument(
         "--timeout",
-        type=_seconds,
+        type=seconds,
         default=60.0,
         metavar="SECONDS",
         help="for an attempt of a tool without a timeout of its own; 60 if left out",
     )
     parser.add_argument(
         "--max-concurrency",
-        type=_number,
+        type=number,
         default=16,
         metavar="N",
         help="calls of one stream that run at once; 16 if left out",
@@ -222,7 +214,7 @@ def _add_run(commands: argparse._SubParsersAction[_Parser]) -> None:
     )
 
 
-def _add_finalize(commands: argparse._SubParsersAction[_Parser]) -> None:
+def _add_finalize(commands: argparse._SubParsersAction[Parser]) -> None:
     parser = commands.add_parser(
         "finalize",
         help="show the finished calls of streams; nothing runs",
@@ -236,7 +228,7 @@ def _add_finalize(commands: argparse._SubParsersAction[_Parser]) -> None:
     parser.add_argument("--batch", metavar="FILE.jsonl", help="many cases, a line of JSON for each; or -")
 
 
-def _add_schema(commands: argparse._SubParsersAction[_Parser]) -> None:
+def _add_schema(commands: argparse._SubParsersAction[Parser]) -> None:
     parser = commands.add_parser(
         "schema",
         help="print tools as a provider's request takes them",
@@ -259,7 +251,7 @@ def _add_schema(commands: argparse._SubParsersAction[_Parser]) -> None:
     )
 
 
-def _add_repair(commands: argparse._SubParsersAction[_Parser]) -> None:
+def _add_repair(commands: argparse._SubParsersAction[Parser]) -> None:
     parser = commands.add_parser(
         "repair",
         help="repair the arguments of a call, and show each edit; nothing runs",
@@ -283,7 +275,7 @@ def _add_repair(commands: argparse._SubParsersAction[_Parser]) -> None:
     parser.add_argument("--json", action="store_true", help="one JSON object a text")
 
 
-def _add_journal(commands: argparse._SubParsersAction[_Parser]) -> None:
+def _add_journal(commands: argparse._SubParsersAction[Parser]) -> None:
     parser = commands.add_parser(
         "journal",
         help="list, show and settle the calls of a journal",
@@ -301,7 +293,7 @@ def _add_journal(commands: argparse._SubParsersAction[_Parser]) -> None:
     parser.add_argument("--json", action="store_true", help="one JSON object a call")
 
 
-def _add_plugins(commands: argparse._SubParsersAction[_Parser]) -> None:
+def _add_plugins(commands: argparse._SubParsersAction[Parser]) -> None:
     parser = commands.add_parser(
         "plugins",
         help="list what is installed",
@@ -313,7 +305,7 @@ def _add_plugins(commands: argparse._SubParsersAction[_Parser]) -> None:
     parser.add_argument("--json", action="store_true", help="one JSON object a plugin")
 
 
-def _add_completion(commands: argparse._SubParsersAction[_Parser]) -> None:
+def _add_completion(commands: argparse._SubParsersAction[Parser]) -> None:
     parser = commands.add_parser(
         "completion",
         help="print a script that completes this command in a shell",
@@ -339,19 +331,3 @@ def _add_streams(parser: argparse.ArgumentParser, nargs: str = "+") -> None:
         choices=("auto", "normal", "eof", "error"),
         help="how the stream ended; `auto`, the default, finds out",
     )
-
-
-def _seconds(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not 0 < value < math.inf:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds above 0")
-    return value
-
-
-def _number(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and int(text) > 0):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number above 0")
-    return int(text)
