@@ -294,6 +294,25 @@ async def test_what_a_job_does_not_say():
     assert str(only_declared.error) == "'charge' (c0): the worker has only its declaration"
 
 
+@pytest.mark.parametrize(
+    ("limit", "status", "code", "message"),
+    [
+        (1_300, "succeeded", None, "x" * 1_000),
+        (1_000, "failed", "unserialisable", "The tool ran, but its result is too large to be sent back."),
+    ],
+)
+async def test_the_largest_answer(limit: int, status: str, code: str | None, message: str):
+    """A result that makes a longer one is a failure of a call that ran."""
+    registry = ToolRegistry()
+    registry.tool(lambda: "x" * 1_000, name="write")
+
+    async with Runner(registry, executor=ThroughText(JobRunner(registry, answer_limit=limit))) as runner:
+        (outcome,) = (await runner.run(response(("write", "{}")))).outcomes
+
+    assert (outcome.status, outcome.code, outcome.message) == (status, code, message)
+    assert (outcome.started, outcome.attempts, outcome.key != "") == (True, 1, True)
+
+
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"format": 2}', "\ud800"])
 async def test_texts_of_somebody_else(text: str):
     """They are answered, and are no outcome."""

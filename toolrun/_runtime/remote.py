@@ -121,6 +121,8 @@ class JobRunner:
     Args:
         registry: The tools.
         deps: What tools get as `context.deps`, for every job.
+        answer_limit: Characters of an answer. A result that makes a longer one is `failed` (`unserialisable`); None for
+            no limit.
 
     Examples:
         >>> import asyncio
@@ -141,8 +143,9 @@ class JobRunner:
         8
     """
 
-    def __init__(self, registry: ToolRegistry, *, deps: object = None) -> None:
+    def __init__(self, registry: ToolRegistry, *, deps: object = None, answer_limit: int | None = None) -> None:
         """See the class."""
+        self._answer_limit = answer_limit
         self._registry = registry
         self._deps = deps
         self._settings = Settings(
@@ -177,12 +180,16 @@ class JobRunner:
             why = f"the job cannot be read here, another release of toolrun may have written it: {error!r}"
             return _reply(_not_run(job, why, "its worker cannot read it."))
         try:
-            return _reply(await self._run(job, fingerprint))
+            outcome = await self._run(job, fingerprint)
+            answer = _reply(outcome)
         except Exception as error:  # noqa: BLE001  # a fault in here, or in a seam, costs one call
             message = results.error_text(error, may_have_run=job.effect != "pure")
             return _reply(
                 Failed(call=job.call, error=error, code="internal", message=message, started=True, key=job.key)
             )
+        if self._answer_limit is None or len(answer) <= self._answer_limit:
+            return answer
+        return _reply(_too_large(outcome, len(answer), self._answer_limit))
 
     async def _run(self, job: Job, fingerprint: str | None) -> Outcome:
         if job.tool not in self._registry:
@@ -277,6 +284,19 @@ def _not_run(job: Job, error: str, told: str) -> Failed:
         message=results.NOT_RUN + told,
         attempts=job.attempt - 1,
         key=job.key,
+    )
+
+
+def _too_large(outcome: Outcome, length: int, limit: int) -> Failed:
+    text = f"{outcome.tool!r}: its answer has {length:,} characters, and at most {limit:,} can be sent back"
+    return Failed(
+        call=outcome.call,
+        error=ExecutorError(text),
+        code="unserialisable",
+        message="The tool ran, but its result is too large to be sent back.",
+        attempts=outcome.attempts,
+        started=True,
+        key=outcome.key,
     )
 
 
