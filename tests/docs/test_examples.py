@@ -84,9 +84,9 @@ def shown(page: str) -> dict[int, list[str]]:
 
 
 @pytest.mark.parametrize("page", WITH_PYTHON)
-@pytest.mark.usefixtures("provider")
-def test_python(page: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_python(page: str, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
     """Every block runs, and prints what stands under each `print`."""
+    request.getfixturevalue("temporal" if "temporal" in page else "provider")
     assert printed(page, monkeypatch) == shown(page)
 
 
