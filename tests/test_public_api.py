@@ -17,6 +17,7 @@ import typing_extensions
 
 import toolrun
 import toolrun.abc
+import toolrun.cli
 import toolrun.history
 from tests import public_api
 from toolrun import ArgumentIssue, CallStatus, ToolCall, ToolrunError
@@ -306,6 +307,7 @@ ERRORS: dict[str, ToolrunError] = {
         toolrun.ExecutorError("the worker process ended"),
         toolrun.JournalError("the disk is full"),
         toolrun.RemoteError("KeyError", "'city'"),
+        toolrun.cli.InputError("no such file", place="tools.py", line=3),
         toolrun.CallError("no", call=CALL),
         toolrun.IncompleteCall(call=CALL),
         toolrun.MalformedArguments(call=CALL, issue=ISSUE),

@@ -6,6 +6,7 @@ import sys
 from contextlib import suppress
 from typing import Final
 
+from toolrun import ToolrunError
 from toolrun.cli._text import one_line, shorten
 
 SUCCEEDED: Final = 0
@@ -19,7 +20,7 @@ BROKEN_PIPE: Final = 141
 _LONGEST_LINE: Final = 500
 
 
-class InputError(Exception):
+class InputError(ToolrunError):
     """Something that the user gave cannot be used.
 
     Args:
