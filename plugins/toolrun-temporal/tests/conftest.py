@@ -20,8 +20,8 @@ def anyio_backend() -> str:
 
 
 @pytest.fixture(scope="session")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    running = Server(tmp_path_factory.mktemp("server"))
+def server() -> Iterator[Server]:
+    running = Server()
     yield running
     running.close()
 

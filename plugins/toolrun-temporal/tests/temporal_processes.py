@@ -88,17 +88,17 @@ class Process:
 
 
 class Server(Process):
-    """Temporal's development server, with its state in a file.
+    """Temporal's development server.
 
     Args:
-        directory: Where the file is.
+        file: What it keeps its state in; in memory if there is none.
         port: Where it listens; a free one if it is not told.
     """
 
-    def __init__(self, directory: Path, port: int | None = None) -> None:
-        self.directory = directory
+    def __init__(self, file: Path | None = None, port: int | None = None) -> None:
+        self.file = file
         self.port = port or free_port()
-        where = ("--ip", "127.0.0.1", "--port", self.port, "--db-filename", directory / "temporal.db")
+        where = ["--ip", "127.0.0.1", "--port", self.port] + ([] if file is None else ["--db-filename", file])
         super().__init__(program("temporal"), "server", "start-dev", "--headless", "--log-level", "never", *where)
         self.wait_for("Temporal Server:")
 
@@ -108,7 +108,7 @@ class Server(Process):
 
     def restarted(self) -> Server:
         """Another one in its place, once it is gone."""
-        return Server(self.directory, self.port)
+        return Server(self.file, self.port)
 
 
 def start_worker(address: str, task_queue: str, *options: object) -> Process:

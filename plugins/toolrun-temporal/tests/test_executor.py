@@ -14,10 +14,13 @@ from calls import make_job, response
 from temporal_processes import Server, free_port, until
 from temporalio import activity
 from temporalio.client import Client
+from temporalio.common import RawValue  # noqa: TC002  # Temporal reads the hints of an activity
+from temporalio.exceptions import ApplicationError
+from temporalio.service import RPCError
 from temporalio.worker import Worker
 from tools import registry
 
-from toolrun import CallConflict, ExecutorError, RemoteError, Runner, ToolContext, ToolError, ToolRegistry
+from toolrun import CallConflict, ExecutorError, Outcome, RemoteError, Runner, ToolContext, ToolError, ToolRegistry
 from toolrun.journals import SqliteJournal
 from toolrun.testing import Ledger
 from toolrun_temporal import TemporalExecutor, make_activity, make_worker
@@ -253,6 +256,73 @@ async def test_a_worker_without_calls(server: Server):
 
     assert (outcome.status, outcome.code, outcome.started) == ("failed", "not_dispatched", False)
     assert outcome.message == "Not run: no worker runs calls of tools."
+
+
+@pytest.mark.parametrize(
+    ("effect", "starts", "code", "error"),
+    [("once", 1, "interrupted", "it was begun, and its worker was lost: "), ("pure", 3, "attempts", "it was begun, ")],
+)
+async def test_a_worker_that_is_lost_each_time(effect: str, starts: int, code: str, error: str, server: Server):
+    """A call is begun as often as its effect allows, and then given up."""
+    begun = 0
+
+    @activity.defn(name="toolrun.call")
+    async def lose(_: RawValue) -> None:
+        nonlocal begun
+        begun += 1
+        raise ApplicationError("lost", type="WorkerStopped")
+
+    client = await Client.connect(server.address)
+    async with Worker(client, task_queue=f"lossy-{effect}", activities=[lose]):
+        executor = TemporalExecutor(client, task_queue=f"lossy-{effect}")
+        outcome = await executor.execute(make_job("echo", {"value": 1}, effect=effect))
+
+    assert (outcome.status, outcome.code, outcome.started) == ("interrupted", code, True)
+    assert (begun, outcome.attempts) == (starts, starts)
+    assert str(outcome.error).startswith(f"'echo' (c1): {error}")
+    assert outcome.message == (
+        "Contact with the tool was lost. Whether it had its effect, or still will, is not known."
+    )
+
+
+async def test_a_worker_of_somebody_else(server: Server):
+    """What cannot be read as an outcome is none, and the call may have run."""
+
+    @activity.defn(name="toolrun.call")
+    async def babble(_: RawValue) -> str:
+        return "babble"
+
+    client = await Client.connect(server.address)
+    async with Worker(client, task_queue="babbling", activities=[babble]):
+        outcome = await TemporalExecutor(client, task_queue="babbling").execute(make_job("echo", {"value": 1}))
+
+    assert (outcome.status, outcome.code, outcome.started) == ("interrupted", "interrupted", True)
+    assert str(outcome.error) == "'echo' (c1): what came back cannot be read: not the outcome of a job: '\"babble\"'"
+
+
+async def test_an_operator(server: Server):
+    """A call that somebody terminates in the queue did not run."""
+    client = await Client.connect(server.address)
+    job = make_job("echo", {"value": 1})
+    outcomes: list[Outcome] = []
+
+    async def run() -> None:
+        outcomes.append(await TemporalExecutor(client, task_queue="nobody").execute(job))
+
+    async def terminated() -> bool:
+        try:
+            await client.get_activity_handle(job.key).terminate(reason="by hand")
+        except RPCError:  # it has not come yet
+            return False
+        return True
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(run)
+        while not await terminated():
+            await anyio.lowlevel.checkpoint()
+
+    assert (outcomes[0].status, outcomes[0].code, outcomes[0].started) == ("failed", "not_dispatched", False)
+    assert outcomes[0].message == "Not run: it was stopped before it began."
 
 
 def test_trio(executor: TemporalExecutor):

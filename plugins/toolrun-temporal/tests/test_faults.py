@@ -6,13 +6,18 @@ import signal
 import uuid
 from typing import TYPE_CHECKING, Any
 
+import anyio
 import pytest
+from calls import make_job
 from temporal_processes import Process, Server, answers, needs_signals, start_agent, start_worker, until
 
 from toolrun.testing import Ledger
+from toolrun_temporal import TemporalExecutor
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from toolrun import Outcome
 
 pytestmark = pytest.mark.skipif(not needs_signals, reason="processes are frozen and killed as POSIX does it")
 
@@ -96,9 +101,9 @@ def test_an_agent(server: Server, task_queue: str, started: list[Process], tmp_p
     assert len(agents.ledger.lines()) == 2 * len(CALLS)
 
 
-def test_the_server(started: list[Process], tmp_path: Path):
-    """It is killed and comes back with its file: agent and worker wait, and find each other again."""
-    started.append(server := Server(tmp_path))
+async def test_the_server(started: list[Process], tmp_path: Path):
+    """It is killed and comes back with its file, and all find each other again; then it stays away, and calls are given up."""
+    started.append(server := Server(tmp_path / "temporal.db"))
     started.append(worker := start_worker(server.address, "queue", "--max-concurrency", 8))
     worker.wait_for("takes calls")
     agents = Agents(server.address, "queue", started, tmp_path)
@@ -106,11 +111,28 @@ def test_the_server(started: list[Process], tmp_path: Path):
     begun(agents.ledger, 10)
 
     server.kill()
-    started.append(server.restarted())
+    started.append(server := server.restarted())
     (outcomes,) = answers(agent)
 
     judge(agents.ledger, CALLS, outcomes)
     assert {outcome["status"] for outcome in outcomes if outcome["tool"] == "put"} == {"succeeded"}
+
+    ledger = Ledger(tmp_path / "watched")
+    executor = TemporalExecutor(server.address, task_queue="queue", outage=0.1)
+    lost: list[Outcome] = []
+
+    async def run(tool: str, arguments: dict[str, Any]) -> None:
+        lost.append(await executor.execute(make_job(tool, arguments)))
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(run, "watched", {"ledger": str(tmp_path / "watched")})
+        await anyio.to_thread.run_sync(until, ledger.lines)
+        server.kill()
+        group.start_soon(run, "echo", {"value": 1})
+
+    for outcome in lost:
+        assert (outcome.status, outcome.code, outcome.started) == ("interrupted", "unanswered", True)
+        assert "tcp connect error" in str(outcome.error)
 
 
 def test_two_agents(server: Server, task_queue: str, started: list[Process], tmp_path: Path):
