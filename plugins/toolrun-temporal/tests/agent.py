@@ -9,8 +9,8 @@ import sys
 from contextlib import AsyncExitStack
 from typing import Any
 
-from calls import response  # beside this file
-from tools import registry
+from temporal_calls import response  # beside this file
+from temporal_tools import registry
 
 from toolrun import Runner
 from toolrun.journals import SqliteJournal

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parent
-TOOLS = HERE / "tools.py"
+TOOLS = HERE / "temporal_tools.py"
 PATIENCE = 120.0
 """Seconds that anything may take here, on however busy a machine; what takes longer is a failure."""
 

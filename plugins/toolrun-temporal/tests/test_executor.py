@@ -10,15 +10,15 @@ from pathlib import Path
 
 import anyio
 import pytest
-from calls import make_job, response
+from temporal_calls import make_job, response
 from temporal_processes import Server, free_port, until
+from temporal_tools import registry
 from temporalio import activity
 from temporalio.client import Client
 from temporalio.common import RawValue  # noqa: TC002  # Temporal reads the hints of an activity
 from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError
 from temporalio.worker import Worker
-from tools import registry
 
 from toolrun import CallConflict, ExecutorError, Outcome, RemoteError, Runner, ToolContext, ToolError, ToolRegistry
 from toolrun.journals import SqliteJournal

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 import pytest
-from calls import make_job
+from temporal_calls import make_job
 from temporal_processes import Process, Server, answers, needs_signals, start_agent, start_worker, until
 
 from toolrun.testing import Ledger

@@ -159,7 +159,7 @@ async def _work(options: argparse.Namespace, registry: ToolRegistry) -> int:
         _say(f"the worker failed: {error.__cause__ or error}")
         return CUT
     if calls.cut:
-        _say(f"{calls.cut} calls were cancelled")
+        _say(f"calls that had to be cancelled: {calls.cut}")
     return CUT if calls.cut else SUCCEEDED
 
 
