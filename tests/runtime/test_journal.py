@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import anyio
@@ -14,10 +15,12 @@ from toolrun import (
     Approve,
     CallConflict,
     Deny,
+    Failed,
     Happened,
     Interruption,
     JournalError,
     NotHappened,
+    Outcome,
     RegistrationError,
     Result,
     Retry,
@@ -28,6 +31,7 @@ from toolrun import (
     TryAgain,
     finalize,
 )
+from toolrun.abc import Executor, Job
 from toolrun.executors import ThreadExecutor
 from toolrun.history import check
 from toolrun.journals import MemoryJournal, SqliteJournal
@@ -485,6 +489,78 @@ async def test_a_call_that_takes_its_process_down_each_time():
 
     assert [attempt for _, _, attempt in world.effects] == [1, 2, 3]
     assert (turn.outcomes[0].status, turn.outcomes[0].code) == ("interrupted", "attempts")
+
+
+async def test_a_recovery_that_is_cancelled():
+    """What it began is recorded so; what it had not come to is left to the next one, and its start is not forgotten."""
+    world = World()
+    calls = response(*(("charge", json.dumps({"n": n})) for n in range(3)), ("pay", '{"n": 3}'))
+    journal = await left_behind(world, "charge", calls)
+    verdicts = [Happened("charged"), NotHappened()]
+    world.stops_in, world.entered = "charge", anyio.Event()
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(
+            lambda: recovered(world, journal, max_concurrency=1, verify=lambda asked: verdicts[asked.arguments["n"]])
+        )
+        await world.entered.wait()
+        group.cancel_scope.cancel()
+    entry = await journal.turn("R:T")
+    assert entry is not None
+    assert {key: call.outcome and json.loads(call.outcome)["type"] for key, call in entry.calls.items()} == {
+        "R:T:0": "Succeeded",
+        "R:T:1": "Cancelled",
+        "R:T:2": None,
+    }
+    (turn,) = await recovered(world, journal)
+
+    assert [(one.status, one.started) for one in turn.outcomes] == [
+        ("succeeded", True),
+        ("cancelled", True),
+        ("interrupted", True),
+        ("deferred", False),
+    ]
+    assert [attempt for _, _, attempt in world.effects] == [1, 1, 1, 2]
+
+
+async def test_a_call_that_had_started_and_cannot_be_run_again():
+    """What stops it now says nothing of what it did before."""
+    world = World()
+    journal = await left_behind(world, "put", response(("put", '{"n": 1}'), ("put", '{"n": 2}')))
+
+    class Shut(Executor):
+        async def execute(self, job: Job) -> Outcome:
+            return Failed(call=job.call, code="shut", message="Not run: shut.", attempts=job.attempt - 1, key=job.key)
+
+    starts = journal.start
+
+    async def start(job: Job, **options: Any) -> Any:
+        if job.attempt > 1 and job.call.position == 1:
+            raise JournalError("the disk is full")
+        return await starts(job, **options)
+
+    journal.start = start  # type: ignore[method-assign]
+    (turn,) = await recovered(world, journal, executor=Shut())
+
+    assert [(one.status, one.code, one.started) for one in turn.outcomes] == [
+        ("interrupted", "shut", True),
+        ("interrupted", "journal", True),
+    ]
+    assert {one.message for one in turn.outcomes} == {
+        "The program ended while the tool ran. Whether it had its effect is not known."
+    }
+
+
+async def test_an_effect_that_is_declared_otherwise_now():
+    """A tool that says now that it must not run twice is not run twice."""
+    world = World()
+    journal = await left_behind(world, "put", response(("put", '{"n": 1}')))
+    registry = ToolRegistry([replace(world.registry["put"], effect="once")])
+
+    (turn,) = [turn async for turn in Runner(registry, journal=journal).recover()]
+
+    assert turn.outcomes[0].status == "interrupted"
+    assert len(world.effects) == 1
 
 
 async def test_a_tool_that_is_gone():

@@ -6,7 +6,20 @@ from typing import Any
 import anyio
 import pytest
 
-from toolrun import AttemptEnded, AttemptStarted, RegistrationError, Retry, Runner, ToolContext, ToolRegistry, TryAgain
+from toolrun import (
+    AttemptEnded,
+    AttemptStarted,
+    Failed,
+    Outcome,
+    RegistrationError,
+    Retry,
+    Runner,
+    ToolContext,
+    ToolRegistry,
+    TryAgain,
+)
+from toolrun.abc import Job
+from toolrun.executors import InlineExecutor
 
 from .responses import response
 
@@ -282,3 +295,33 @@ def test_numbers_that_make_no_sense(numbers: dict[str, float]):
     """Refused where they are written."""
     with pytest.raises(RegistrationError, match="Retry needs"):
         Retry(on=ValueError, **numbers)
+
+
+class Shut(InlineExecutor):
+    """Reaches the tool so many times, and then no more."""
+
+    def __init__(self, times: int) -> None:
+        self.times = times
+
+    async def execute(self, job: Job) -> Outcome:
+        self.times -= 1
+        if self.times >= 0:
+            return await super().execute(job)
+        return Failed(call=job.call, error=ConnectionError("shut"), code="shut", message="Not run: shut.", key=job.key)
+
+
+@pytest.mark.parametrize(
+    ("times", "expected"), [(0, ("failed", "shut", 0, False)), (2, ("timed_out", "deadline", 2, True))]
+)
+async def test_an_attempt_that_did_not_begin(times: int, expected: tuple[object, ...]):
+    """It takes nothing back: an attempt before it may have had an effect, and that is what is told."""
+    registry = ToolRegistry()
+
+    @registry.tool(effect="idempotent", timeout=0.01, retry=Retry(on=(TimeoutError, ConnectionError), **QUICK))
+    async def slow() -> None:
+        await anyio.sleep_forever()
+
+    (outcome,) = (await Runner(registry, executor=Shut(times)).run(response(("slow", "{}")))).outcomes
+
+    assert (outcome.status, outcome.code, outcome.attempts, outcome.started) == expected
+    assert ("Not run" in outcome.message) is (times == 0)

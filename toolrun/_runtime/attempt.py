@@ -63,6 +63,11 @@ def policy_after(tool: Tool, outcome: Outcome) -> Retry | None:
     return tool.retry if tool.retry is not None and tool.retry.wants(outcome.error) else None
 
 
+def was_begun(outcome: Outcome) -> bool:
+    """Tell whether the tool was reached; an executor may fail before."""
+    return outcome.started or not isinstance(outcome, Failed)
+
+
 async def _again(
     first: Outcome,
     policy: Retry,
@@ -92,12 +97,15 @@ async def _again(
     def again(outcome: Outcome) -> bool:
         return policy_after(tool, outcome) is not None
 
-    made = 0
+    made, begun = 0, first
 
     async def attempt() -> Outcome:
-        nonlocal made
+        nonlocal made, begun
         made += 1
-        return first if made == 1 else await _once(make_job(made), executor, emit)
+        outcome = first if made == 1 else await _once(make_job(made), executor, emit)
+        if was_begun(outcome) or not was_begun(begun):
+            begun = replace(outcome, attempts=made) if was_begun(outcome) else outcome
+        return outcome
 
     retrying = tenacity.AsyncRetrying(
         sleep=anyio.sleep,
@@ -109,7 +117,7 @@ async def _again(
     )
     outcome: Outcome = await retrying(attempt)
     _ended(emit, tool, outcome, made, None)
-    return replace(outcome, attempts=made)
+    return begun  # an attempt that did not begin says nothing of what the one before it may have done
 
 
 async def _once(job: Job, executor: Executor, emit: Emit | None) -> Outcome:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from toolrun._core.events import Event
     from toolrun._core.outcomes import Outcome
     from toolrun._core.registry import ToolRegistry
+    from toolrun._core.seams import CallEntry
     from toolrun._core.steps import ApprovalAnswer, Flow
     from toolrun._core.tools import Tool
     from toolrun._runtime.attempt import Emit
@@ -46,7 +47,8 @@ class Driver:
     """Drives the flows of one turn.
 
     Attributes:
-        started: The last job of every call that was started, by position.
+        started: The last job of every call that was started, by position; of one that was started by an earlier
+            process, and not here, its entry.
     """
 
     def __init__(
@@ -60,7 +62,7 @@ class Driver:
         around: Around | None = None,
         record: TurnRecord | None = None,
     ) -> None:
-        self.started: dict[int, Job] = {}
+        self.started: dict[int, Job | CallEntry] = {}
         self._settings = settings
         self._registry = registry
         self._deps = deps

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -14,10 +14,10 @@ from toolrun._core import results
 from toolrun._core.exceptions import CallConflict, JournalError, RegistrationError
 from toolrun._core.outcomes import Deferred, Failed
 from toolrun._core.seams import Executor, Journal, Payload
-from toolrun._runtime.attempt import run_attempts
+from toolrun._runtime.attempt import run_attempts, was_begun
 from toolrun._runtime.packing import audit_text, outcome_text, read_outcome, turn_text
 from toolrun._runtime.pool import run_pool
-from toolrun._runtime.recovery import decide, read_left
+from toolrun._runtime.recovery import decide, interrupted, read_left
 
 if TYPE_CHECKING:
     from toolrun._core.calls import ValidatedCall
@@ -94,6 +94,8 @@ class TurnRecord:
         self._snapshot = snapshot
         self._turn = Payload(self._text)
         self._begun = False
+        self._taken_over = False
+        self._here: set[int] = set()
         self._running = running
         self._verify = verify
         self._deps = deps
@@ -110,7 +112,7 @@ class TurnRecord:
             done = await running
         except BaseException:
             with anyio.CancelScope(shield=True), suppress(JournalError):
-                await self._end(turn())
+                await (self._leave if self._taken_over else self._end)(turn())
             raise
         else:
             await self._end(done)
@@ -144,15 +146,17 @@ class TurnRecord:
         """Go on with a turn that the journal has."""
         self._begun = True
         self._turn = _KNOWN
+        self._taken_over = True
         self.settled.update(left.recorded)
 
     async def run(self, execution: Execution) -> Outcome:
         """Run a call, unless the journal knows better. What the journal cannot take is a failure of the call."""
         validated, make_job = execution.validated, execution.make_job
         audit = Payload(partial(audit_text, validated.grade, validated.repairs))
-        first = make_job(1)
+        first, begun = make_job(1), None
         try:
             while (entry := await self.start(first, audit)) is not None:
+                begun = entry
                 known = await self._known(entry, execution)
                 if known is not None:
                     return known
@@ -161,6 +165,8 @@ class TurnRecord:
             self.settled.add(first.call.position)  # what is recorded under this key is another call's
             return _not_run(first, error, "conflict", "its key was used before with other arguments.")
         except JournalError as error:
+            if begun is not None:
+                return interrupted(begun, validated, code="journal", error=error)
             return _not_run(first, error, "journal", "it could not be recorded.")
         before = first.attempt - 1
         recorded = _Recorded(self, execution.executor, first, audit)
@@ -172,6 +178,9 @@ class TurnRecord:
         )
         if before:
             outcome = replace(outcome, attempts=recorded.attempt)
+        if begun is not None and begun.effect != "once" and not was_begun(outcome):
+            # Not now; but it was begun before, and nobody knows what came of that.
+            outcome = interrupted(begun, validated, code=outcome.code or "executor", error=outcome.error)
         return await self._settle(first.key, await execution.write(outcome), attempt=recorded.attempt)
 
     async def start(self, job: Job, audit: Payload) -> CallEntry | None:
@@ -184,6 +193,8 @@ class TurnRecord:
         self._begun = True
         entry = await self.journal.start(job, audit=audit, turn=self._turn)
         self._turn = _KNOWN
+        if entry is None:
+            self._here.add(job.call.position)
         return entry
 
     async def _known(self, entry: CallEntry, execution: Execution) -> Outcome | None:
@@ -221,17 +232,24 @@ class TurnRecord:
             for outcome in turn.outcomes
             if outcome.call.position not in self.settled and not isinstance(outcome, Deferred)
         ]
+        await self._settle_all(rest)
+        if not turn.pending:
+            with suppress(JournalError):
+                await self.journal.finish(self._key)
 
+    async def _leave(self, turn: Turn) -> None:
+        """Record what became of the calls that began here, and leave the others to whoever recovers the turn next."""
+        here = [outcome for outcome in turn.outcomes if outcome.call.position in self._here - self.settled]
+        await self._settle_all(here)
+
+    async def _settle_all(self, outcomes: Sequence[Outcome]) -> None:
         async def settle(outcome: Outcome) -> None:
             # Without its outcome a call that did not begin is judged again, the same way.
             with suppress(JournalError):
                 key = f"{self._key}:{outcome.call.position}"
                 await self.journal.settle(key, Payload(partial(outcome_text, outcome)))
 
-        await run_pool(rest, settle, workers=len(rest))
-        if not turn.pending:
-            with suppress(JournalError):
-                await self.journal.finish(self._key)
+        await run_pool(outcomes, settle, workers=len(outcomes))
 
     def _text(self) -> str:
         return turn_text(self._snapshot())

@@ -116,7 +116,7 @@ async def decide(
     entry: CallEntry, validated: ValidatedCall, tool: Tool, verify: Verify | None, deps: object
 ) -> Outcome | None:
     """Decide on a call that was begun by an owner that is gone: its outcome, or None if it may run again."""
-    if entry.effect != "once":
+    if "once" not in (entry.effect, tool.effect):  # as it was declared then, and as it is now
         limit = starts(entry.effect, tool.retry.attempts if tool.retry else 1)
         return None if entry.attempt < limit else interrupted(entry, validated, code="attempts")
     if verify is None:

@@ -187,6 +187,7 @@ class TurnSession:
         if self._record is not None:
             self._record.settled.update(before.keys() - answers.keys())
             left = await self._record.go_on()
+            self._driver.started.update(left.begun if left else ())
         for position, answer in sorted(answers.items()):
             if left is not None and position in left.recorded:
                 # Somebody else's answer came first; what came of that one stands.
@@ -218,6 +219,7 @@ class TurnSession:
         self._outcomes = dict(left.outcomes)
         if self._record is not None:
             self._record.take_over(left)
+        self._driver.started.update(left.begun)
         mine = _of_the_client(self._calls)
         fresh = self._flows(mine, self._settings.chain)
 
@@ -405,15 +407,15 @@ class TurnSession:
         self._complete(call, outcome)
 
     def _cancelled(self, call: ToolCall) -> Cancelled:
-        job = self._driver.started.get(call.position)
-        doubt = "It had not started." if job is None else "It had started and may have had an effect."
+        begun = self._driver.started.get(call.position)
+        doubt = "It had not started." if begun is None else "It had started and may have had an effect."
         return Cancelled(
             call=call,
-            tool=job.tool if job else None,
+            tool=begun.tool if begun else None,
             code="cancelled",
             message=f"The run was cancelled. {doubt}",
-            started=job is not None,
-            key=job.key if job else "",
+            started=begun is not None,
+            key=begun.key if begun else "",
         )
 
     def _tell(self, event: Event) -> None:
