@@ -399,3 +399,43 @@ async def test_what_was_noted_is_written_at_the_end(path: Path):
 
     async with SqliteJournal(path) as journal:
         assert list(await journal.unsettled()) == []
+
+
+async def test_a_note_survives_a_transaction_that_fails(path: Path):
+    """The turn was handed over, whatever became of what was to be written with that."""
+
+    def broken(_: sqlite3.Connection) -> None:
+        raise sqlite3.OperationalError("not now")
+
+    async with SqliteJournal(path) as journal:
+        for key in ("R:a", "R:b"):
+            await start(journal, f"{key}:0")
+        journal._writer.note(lambda db: db.execute("INSERT INTO nowhere VALUES (1)"))
+        await journal.finish("R:a")
+        with pytest.raises(JournalError, match="not now"):
+            await journal._writer.do(broken)
+        await journal.finish("R:b")
+
+    async with SqliteJournal(path) as journal:
+        assert await journal.unsettled() == []
+
+
+async def test_an_outcome_of_which_the_wait_was_cancelled(path: Path):
+    """It took place all the same, and whoever waits for it is told."""
+    async with SqliteJournal(path) as journal:
+        await start(journal, "R:T:0")
+        found: list[str] = []
+
+        async def wait() -> None:
+            found.append(await journal.outcome("R:T:0"))
+
+        with anyio.fail_after(10):
+            async with anyio.create_task_group() as group:
+                group.start_soon(wait)
+                await anyio.wait_all_tasks_blocked()
+                await journal.unsettled()  # so that what `wait` asked first is done
+                with anyio.CancelScope() as scope:
+                    scope.cancel()
+                    await journal.settle("R:T:0", text("done"), attempt=1)
+
+        assert found == ["done"]

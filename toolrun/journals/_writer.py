@@ -28,10 +28,11 @@ _BATCH: Final = 256
 class _Order:
     """Work that a task waits for."""
 
-    __slots__ = ("error", "result", "waiter", "work")
+    __slots__ = ("error", "result", "then", "waiter", "work")
 
-    def __init__(self, work: Work[Any]) -> None:
+    def __init__(self, work: Work[Any], then: Callable[[Any], object] | None) -> None:
         self.work = work
+        self.then = then
         self.waiter = Waiter()
         self.result: object = None
         self.error: BaseException | None = None
@@ -41,7 +42,7 @@ class Writer:
     """Owns the connection of a journal, in a thread of its own.
 
     While one commit waits for the disk, others queue up; the next commit is for all of them. One that fails takes
-    no other along: each is done again alone then.
+    no other along: each is done again alone then, notes too.
 
     Attributes:
         epoch: The number of this owner.
@@ -68,15 +69,19 @@ class Writer:
         if (error := opened.get()) is not None:
             raise error
 
-    async def do(self, work: Work[T]) -> T:
+    async def do(self, work: Work[T], *, then: Callable[[T], object] | None = None) -> T:
         """Have work done in a transaction, and wait until that is durable.
 
         What the work raises by itself, it raises before it has written anything.
 
+        Args:
+            work: Gets the connection.
+            then: Called in the thread with what the work returned, once that is durable; also if nobody waits any more.
+
         Raises:
             JournalError: The file could not be written, or the journal was closed; nothing of it is there.
         """
-        order = _Order(work)
+        order = _Order(work, then)
         with self._lock:
             if self._closed:
                 raise JournalError(f"journal {self._path}: it was closed")
@@ -110,6 +115,9 @@ class Writer:
         try:
             while (orders := self._next()) is not None:
                 self._commit_together(connection, orders)
+                for order in orders:
+                    if order.then is not None and order.error is None:
+                        order.then(order.result)
                 wake(order.waiter for order in orders)
             self._commit_together(connection, [])
         finally:
@@ -140,6 +148,7 @@ class Writer:
         except Exception:  # noqa: BLE001  # whatever it is, those who wait are told
             for order in orders:
                 order.error = self._commit_alone(connection, order)
+            self._note_alone(connection, notes)
 
     def _commit_alone(self, connection: sqlite3.Connection, order: _Order) -> BaseException | None:
         try:
@@ -147,6 +156,16 @@ class Writer:
         except Exception as error:  # noqa: BLE001  # as above
             return explained(self._path, error) if isinstance(error, sqlite3.Error) else error
         return order.error
+
+    def _note_alone(self, connection: sqlite3.Connection, notes: list[Work[object]]) -> None:
+        """Do each note alone; those that the file does not take now are for the next transaction."""
+        for note in notes:
+            try:
+                self._commit(connection, [], [note])
+            except sqlite3.Error:
+                self._notes.put(note)
+            except Exception:  # noqa: BLE001, S110  # one that cannot be done at all is nobody else's fault
+                pass
 
     def _commit(self, connection: sqlite3.Connection, orders: list[_Order], notes: list[Work[object]]) -> None:
         if self._broken is not None:

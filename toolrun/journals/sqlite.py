@@ -126,10 +126,11 @@ class SqliteJournal(Journal):
             )
             return True
 
-        settled = await self._writer.do(work)
-        if settled:
-            wake(self._waiters.pop(key, ()))
-        return settled
+        def tell(settled: bool) -> None:
+            if settled:
+                wake(self._waiters.pop(key, ()))
+
+        return await self._writer.do(work, then=tell)
 
     async def outcome(self, key: str) -> str:
         """See `Journal`."""
