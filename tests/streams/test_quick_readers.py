@@ -22,7 +22,8 @@ from .reading import diagnostics
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from toolrun import Response, ToolCall
+    from toolrun import ToolCall
+    from toolrun._core.response import Response
     from toolrun._core.seams import Decode, Sink
     from toolrun.abc import Wire
 
@@ -100,7 +101,7 @@ def stream(wire: str, rng: random.Random) -> list[Json]:
             event = PIECES[wire](rng.choice((0, 0, 1, 2)), rng.choice(FILLINGS[Gap.TEXT]))
         else:
             event = _filled(rng.choice((*SHAPES[wire], *ENDS[wire])), rng)
-        if isinstance(event, dict) and event:
+        if isinstance(event, dict):
             events.append(_odd(event, rng) if rng.random() < 0.4 else event)
     return [event for event in events if event]
 
@@ -119,7 +120,7 @@ def _filled(shape: Any, rng: random.Random) -> Any:
 def _odd(event: Json, rng: random.Random) -> Json:
     """The same with one value changed, added or left out, anywhere in it; lists may get longer."""
     found: list[Any] = []
-    copied = _copied(event, found)
+    copied: Json = _copied(event, found)
     place = rng.choice(found)
     if isinstance(place, list):
         place.append(place[0] if place and rng.random() < 0.5 else rng.choice((None, {}, "x", 5)))
