@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from toolrun._core.lexemes import STRINGS
 from toolrun._core.policy import REASONS, Evidence, normalise
@@ -64,7 +64,8 @@ def brackets(request: RepairRequest) -> Repaired | Declined | None:
     missing, never a bracket of an array, and only behind a whole value: an array may have been cut, and so may a
     number.
 
-    Where a brace can be put in at several places, each is a reading, and the schema decides.
+    Where a bracket can be put in at several places, or taken out instead, each is a reading, and the schema decides:
+    braces before a key that an outer object knows, too; lists inside of lists; and what may have lost its opening bracket.
 
     Source: models that lose count of nesting.
 
@@ -88,6 +89,11 @@ def brackets(request: RepairRequest) -> Repaired | Declined | None:
     reader = _Reader(found, schema)
     fits = reader.read()
     others = [other for number in reader.closed_more[:_MOST_READINGS] if (other := _without(found, schema, number))]
+    if fits and not reader.stack:
+        choices = reader.choices()
+        if len(choices) > _MOST_READINGS:
+            return Declined("ambiguous", "a bracket is missing, and it could stand at many places")
+        others += [other for choice in choices if (other := _otherwise(found, schema, choice, len(reader.edits)))]
     if fits and reader.stack and not others:
         return _close(text, found, reader, request.finish_reason)
     ways = [reader, *others] if fits and not reader.stack else others
@@ -101,6 +107,19 @@ def _without(found: Sequence[Piece], schema: Schema, number: int) -> _Reader | N
     return reader if reader.read() and not reader.stack else None
 
 
+def _otherwise(found: Sequence[Piece], schema: Schema, choice: _Choice, edits: int) -> _Reader | None:
+    """Read it with one bracket put in or taken out where that was not necessary; None unless that saves another edit."""
+    reader = _Reader(found, schema, choice=choice)
+    return reader if reader.read() and not reader.stack and len(reader.edits) <= edits else None
+
+
+class _Choice(NamedTuple):
+    """A piece at which another bracket is thought of, and what becomes of it."""
+
+    kind: Literal["close", "skip", "[", "{"]
+    number: int
+
+
 class _Open(NamedTuple):
     """An open bracket, and the schema of what it opens."""
 
@@ -111,9 +130,15 @@ class _Open(NamedTuple):
 class _Reader:
     """Goes through the pieces with a stack of open brackets, and notes the edits that make them fit."""
 
-    def __init__(self, found: Sequence[Piece], schema: Schema, extra: int | None = None) -> None:
+    def __init__(
+        self, found: Sequence[Piece], schema: Schema, extra: int | None = None, choice: _Choice | None = None
+    ) -> None:
         self._found = found
         self._extra = extra
+        self._choice = choice
+        self._nested: list[_Choice] = []
+        self._unopened: list[_Choice] = []
+        self._ended_lists = False
         self.closed_more: list[int] = []
         """Closing brackets that closed more than one: each could also be one too many."""
         self._schema = schema
@@ -131,8 +156,18 @@ class _Reader:
             self._see(number, piece) and len(self.edits) <= _MOST_EDITS for number, piece in enumerate(self._found)
         )
 
+    def choices(self) -> list[_Choice]:
+        """Other places for the brackets that were put in and taken out: in lists inside of lists, before a lone value."""
+        return [*(self._nested if self._ended_lists else ()), *self._unopened]
+
     def _see(self, number: int, piece: Piece) -> bool:
         """Take one piece in. False: it cannot be mended."""
+        if self._choice is not None and self._choice.number == number and not self._choose(self._choice.kind, piece):
+            return False
+        if self._choice == ("skip", number):
+            return True
+        if piece.text == "," and self._is_nested():
+            self._nested.append(_Choice("close", number))
         if piece.text in _CLOSER:
             return self._open(number, piece)
         if piece.text in _OPENER:
@@ -143,6 +178,21 @@ class _Reader:
         if self._is_key(number):
             return self._see_key(number, piece)
         return piece.text != "," or self._end_before_object(number)
+
+    def _choose(self, kind: str, piece: Piece) -> bool:
+        """Do as the choice has it. False: it makes no sense here."""
+        if kind == "skip":
+            self.edits.append(Edit("extra_bracket", piece.start, piece.text, ""))
+            return True
+        self.edits.append(Edit("missing_bracket", piece.start, "", "]" if kind == "close" else kind))
+        if kind == "close":
+            return bool(self.stack) and self.stack.pop().bracket == "["
+        self._push(kind)
+        return True
+
+    def _is_nested(self) -> bool:
+        """Tell whether a list inside of a list is open."""
+        return len(self.stack) > 1 and self.stack[-1].bracket == self.stack[-2].bracket == "["
 
     def _text(self, number: int) -> str:
         return self._found[number].text if 0 <= number < len(self._found) else ""
@@ -158,27 +208,40 @@ class _Reader:
             return True
         if not self.stack and self._root_end is not None:
             return False
+        self._push(piece.text)
+        if self._is_nested() and self._text(number - 1) == "[":
+            self._nested.append(_Choice("skip", number))
+        return True
+
+    def _push(self, bracket: str) -> None:
         if not self.stack:
             schema = self._schema
         elif self.stack[-1].bracket == "{":
             schema = self.stack[-1].schema.member(self._key)
         else:
             schema = self.stack[-1].schema.items
-        self.stack.append(_Open(piece.text, schema))
-        return True
+        self.stack.append(_Open(bracket, schema))
 
     def _close(self, number: int, piece: Piece) -> None:
         opener = _OPENER[piece.text]
         if number == self._extra or not self.stack or not any(frame.bracket == opener for frame in self.stack):
-            self.edits.append(Edit("extra_bracket", piece.start, piece.text, ""))
+            self.edits.append(Edit("extra_bracket", piece.start, piece.text, " " if self._parts(number) else ""))
+            if piece.text == "]" and self._text(number - 2) == ":":  # a value alone, which may be the item of a list
+                self._unopened.append(_Choice("[", number - 1))
             return
         if self.stack[-1].bracket != opener:
             self.closed_more.append(number)
         while self.stack[-1].bracket != opener:
+            self._ended_lists = self._ended_lists or self.stack[-1].bracket == "["
             self.edits.append(Edit("missing_bracket", piece.start, "", _CLOSER[self.stack.pop().bracket]))
         self.stack.pop()
         if not self.stack:
             self._root_end = piece
+
+    def _parts(self, number: int) -> bool:
+        """Tell whether a bracket alone keeps two numbers or words apart: `12]34` is not 1234."""
+        around = self._found[number - 1 : number + 2]
+        return len(around) > 2 and all(piece.kind in ("number", "word") for piece in around[::2])  # noqa: PLR2004  # both
 
     def _see_key(self, number: int, piece: Piece) -> bool:
         """A key belongs to an object: an array that is open ends before it, if there is an object around it."""
@@ -187,6 +250,8 @@ class _Reader:
             if len(self.stack) == 1 or not self.stack[-2].schema.knows(key):
                 return False
             self.edits.append(Edit("missing_bracket", self._seam(number), "", "]"))
+            self._ended_lists = True
+            self._unopened.append(_Choice("{", number))
             self.stack.pop()
         outer = self.stack[-2] if len(self.stack) > 1 else None
         if outer and outer.bracket == "{" and outer.schema.knows(key) and self._text(number - 1) == ",":

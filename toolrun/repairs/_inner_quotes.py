@@ -19,6 +19,17 @@ _SPACE: Final = re.compile(r"[ \t\r\n]*+")
 _SCALAR: Final = re.compile(
     r"-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?(?:[eE][-+]?[0-9]++)?(?=[ \t\r\n,}\]])|[A-Za-z]++(?=[ \t\r\n,}\]])"
 )
+_BEHIND_END: Final = {"": ("",), "{": (",", "}"), "[": (",", "]")}
+"""What can follow the end of a container, by the bracket of the one around it; "" is the end of the text."""
+
+_RUN: Final = re.compile(r'(?<!\\)"+')
+_SEAM: Final = {
+    (kind, mark): re.compile(seam.replace("MARK", rf"(?<!\\){mark}"))
+    for mark in "\"'"
+    for kind, seam in (("item", r"MARK\s*+(?:MARK|,)|,\s*+MARK"), ("loose", r"MARK\s*+(?::|,\s*+MARK)"))
+}
+"""What no string may hold that is an item of a list, or stands in an object that may have any key: it may be two."""
+
 _KEY: Final = re.compile(r"""(["'])([^"'\\]{1,200})\1[ \t\r\n]*+:""")
 _MARK: Final = {quote: re.compile(rf"\\.|{quote}", re.DOTALL) for quote in "\"'"}
 _RAW: Final = re.compile(r"(\\.)|([\x00-\x1f\"])", re.DOTALL)
@@ -35,7 +46,9 @@ def inner_quotes(request: RepairRequest) -> Repaired | Declined | None:
 
     Source: models that write code, HTML and dialogue into arguments as they are.
 
-    Refuses a reading in which a string holds what could be a member of the object: it may be one.
+    Refuses a reading in which a string holds what could be a member of the object, or goes on where it could have
+    ended; one that may be two, as its marks stand beside commas or each other in a list; and marks that may be doubled
+    ones, as in SQL (`"say ""hi"" now"`) or at the end of a text (`"Oslo""`).
 
     Examples:
         >>> from toolrun.repairs._examples import ask
@@ -59,10 +72,8 @@ def inner_quotes(request: RepairRequest) -> Repaired | Declined | None:
     best = found[0]
     if len(found) > 1 and (best.odd or found[1].marks == best.marks):
         return Declined("ambiguous_quotes", f"{len(found)} readings")
-    names = "|".join(re.escape(key) for key in sorted(schema.all_keys))
-    held = re.compile(rf"""(?:{names})["'][ \t\r\n]*:""")
-    if best.marks and any(held.search(text, start, end) for start, end in best.strings()):
-        return Declined("ambiguous_quotes", "a string may hold a member of the object")
+    if (doubt := _doubt(text, schema, best)) is not None:
+        return Declined("ambiguous_quotes", doubt)
     edits = _edits(text, best)
     if edits is None:
         return Declined("ambiguous_escape")
@@ -72,6 +83,37 @@ def inner_quotes(request: RepairRequest) -> Repaired | Declined | None:
     return Repaired(
         text=reading.text, edits=reading.edits, readings=(reading,), note=f"the best of {len(found)} readings"
     )
+
+
+def _doubt(text: str, schema: Schema, way: _Way) -> str | None:
+    """Why a reading may be another one all the same."""
+    names = "|".join(re.escape(key) for key in sorted(schema.all_keys))
+    held = re.compile(rf"""(?:{names})["'][ \t\r\n]*:""")
+    if way.marks and any(held.search(text, start, end) for _, start, end in way.strings()):
+        return "a string may hold a member of the object"
+    if way.passed:
+        return "a string could have ended earlier"
+    for kind, start, end in way.strings():
+        seam = _SEAM.get((kind, text[end]))
+        if seam is not None and seam.search(text, start, end):
+            return "a string may be two"
+        if text[end] == '"' and _is_doubled(text[start:end]):
+            return "marks that are doubled may each be one"
+    return None
+
+
+def _is_doubled(inner: str) -> bool:
+    """Tell whether marks may be doubled ones: at a delimiter (`"24""`), or all of them, as in SQL (`"say ""hi"" now"`).
+
+    The same text twice in a row, delimiters and all, is one that came twice.
+    """
+    first, marks, second = inner.partition('""')
+    if marks and first and first == second:
+        return True
+    runs = [len(found[0]) for found in _RUN.finditer(inner)]
+    edges = inner.strip(" \t\r\n")
+    at_edge = sum(runs) % 2 == 1 and (edges.startswith('"') or (edges.endswith('"') and not edges.endswith('\\"')))
+    return at_edge or (len(runs) > 1 and len(runs) % 2 == 0 and set(runs) == {2})
 
 
 class _Frame(NamedTuple):
@@ -84,7 +126,10 @@ class _Frame(NamedTuple):
 
 
 class _Way(NamedTuple):
-    """A way through the text so far: the spans of its strings (and of bare words), linked, newest first."""
+    """A way through the text so far: the spans of its strings (and of bare words), linked, newest first.
+
+    `passed` is True if a string goes on behind a mark that could have been its end.
+    """
 
     place: int
     state: str
@@ -92,6 +137,7 @@ class _Way(NamedTuple):
     key: str = ""
     marks: int = 0
     odd: bool = False
+    passed: bool = False
     span: tuple[str, int, int] | None = None
     before: _Way | None = None
 
@@ -105,9 +151,9 @@ class _Way(NamedTuple):
             way = way.before
         return found[::-1]
 
-    def strings(self) -> list[tuple[int, int]]:
-        """Where the bodies of the strings are that are values."""
-        return [(start, end) for kind, start, end in self.spans() if kind == "value"]
+    def strings(self) -> list[tuple[str, int, int]]:
+        """The bodies of the strings that are values, of members or of lists."""
+        return [span for span in self.spans() if span[0] in ("value", "item", "loose")]
 
 
 class _Search:
@@ -166,7 +212,14 @@ class _Search:
             return []
         inner = frame._replace(used=frame.used | {found[2]})
         return [
-            _Way(found.end(), "value", inner, found[2], way.marks, way.odd, ("key", found.start(2), found.end(2)), way)
+            way._replace(
+                place=found.end(),
+                state="value",
+                frame=inner,
+                key=found[2],
+                span=("key", found.start(2), found.end(2)),
+                before=way,
+            )
         ]
 
     def _may_follow(self, key: str, frame: _Frame) -> bool:
@@ -182,11 +235,12 @@ class _Search:
         if found is None or (found[0][0].isalpha() and found[0] not in LITERALS):
             return []
         span = ("word", found.start(), found.end()) if found[0][0].isalpha() else None
-        return [_Way(found.end(), "behind", frame, "", way.marks, way.odd, span, way)]
+        return [way._replace(place=found.end(), state="behind", frame=frame, key="", span=span, before=way)]
 
     def _string(self, way: _Way, place: int, quote: str, frame: _Frame) -> list[_Way]:
         """Every place where this string could end."""
         found: list[_Way] = []
+        kind = "item" if frame.bracket == "[" else "loose" if frame.schema.is_open else "value"
         marks = 0
         for mark in _MARK[quote].finditer(self._text, place + 1):
             if mark[0] != quote:
@@ -194,8 +248,9 @@ class _Search:
             self._steps += 1
             if self._ends(mark.end(), frame):
                 odd = way.odd or marks % 2 == 1
-                span = ("value", place + 1, mark.start())
-                found.append(_Way(mark.end(), "behind", frame, "", way.marks + marks, odd, span, way))
+                passed = way.passed or bool(found)
+                span = (kind, place + 1, mark.start())
+                found.append(_Way(mark.end(), "behind", frame, "", way.marks + marks, odd, passed, span, way))
                 if len(found) > _MOST_READINGS * 4:
                     self._steps = _MOST_STEPS + 1
                     return []
@@ -207,11 +262,12 @@ class _Search:
         place = self._skip(place)
         character = self._text[place : place + 1]
         if character == ("}" if frame.bracket == "{" else "]"):
-            return self._at(place + 1) in (",", "]", "}") or (frame.outer is None and self._at(place + 1) == "")
+            return self._at(place + 1) in _BEHIND_END[frame.outer.bracket if frame.outer is not None else ""]
         if character != ",":
             return False
         if frame.bracket == "[":
-            return self._at(place + 1) in ('"', "'", "]", "{", "[")
+            behind = self._skip(place + 1)
+            return self._at(behind) in ('"', "'", "]", "{", "[") or _SCALAR.match(self._text, behind) is not None
         key = _KEY.match(self._text, self._skip(place + 1))
         return self._at(place + 1) == "}" or (key is not None and self._may_follow(key[2], frame))
 
@@ -222,13 +278,13 @@ class _Search:
 
     def _enter(self, way: _Way, place: int, schema: Schema) -> _Way:
         frame = _Frame(self._text[place], schema, frozenset(), way.frame)
-        return _Way(place + 1, "first", frame, "", way.marks, way.odd, None, way)
+        return way._replace(place=place + 1, state="first", frame=frame, key="", span=None, before=way)
 
     def _leave(self, way: _Way, place: int, frame: _Frame) -> _Way:
         """A container ends; one that lacks a required key leads nowhere."""
         missing = frame.bracket == "{" and bool(frame.schema.required - frame.used)
         end = len(self._text) + 1 if missing else place + 1
-        return _Way(end, "behind", frame.outer, "", way.marks, way.odd, None, way)
+        return way._replace(place=end, state="behind", frame=frame.outer, key="", span=None, before=way)
 
     def _skip(self, place: int) -> int:
         found = _SPACE.match(self._text, place)

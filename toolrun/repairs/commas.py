@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final
 
 from toolrun._core.lexemes import LITERALS, STRINGS
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from toolrun._core.lexemes import Piece
     from toolrun._core.repair import Repaired, RepairRequest
 
+_THREE_DIGITS: Final = re.compile(r"[0-9]{3}(?:\.[0-9]*)?")
 _CLOSERS: Final = frozenset("}]")
 _OPENERS: Final = frozenset("{[")
 
@@ -50,8 +52,9 @@ def missing_comma(request: RepairRequest) -> Repaired | None:
 
     Source: models that end a line instead.
 
-    Refuses two texts side by side where no space is between them, or where a space stands at the inner side of one of
-    their quotes: `["say "hello" loudly"]` is one text with quotes inside. Refuses bare words, which may be part of one.
+    Refuses two items side by side where no space is between them (`[10-20]` is no list), where they may be one number
+    (`[1 250]`), or where a space stands at the inner side of a quote of a text: `["say "hello" loudly"]` is one text with
+    quotes inside. Refuses bare words, which may be part of one.
 
     Examples:
         >>> from toolrun.repairs._examples import ask
@@ -88,9 +91,11 @@ def _is_value(found: Sequence[Piece], number: int) -> bool:
 
 def _are_apart(before: Piece, after: Piece) -> bool:
     """Tell whether two items of an array are certainly two."""
-    texts = [piece for piece in (before, after) if piece.kind in STRINGS]
-    if texts and before.end == after.start:
+    if before.end == after.start and before.text not in _CLOSERS:
         return False
+    if before.kind == after.kind == "number" and _THREE_DIGITS.fullmatch(after.text):
+        return False  # `[1 250]` may be one number, or two
+    texts = [piece for piece in (before, after) if piece.kind in STRINGS]
     return not any(piece is before and piece.text[-2:-1].isspace() for piece in texts) and not any(
         piece is after and piece.text[1:2].isspace() for piece in texts
     )

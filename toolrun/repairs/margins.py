@@ -11,10 +11,13 @@ from toolrun._core.records import Edit
 from toolrun.repairs._text import is_beyond, repaired, take_apart
 
 if TYPE_CHECKING:
+    from toolrun._core.lexemes import Piece
     from toolrun._core.repair import Repaired, RepairRequest
+    from toolrun.repairs._text import Pieces
 
 _ODD: Final = re.compile(f"[{INVISIBLE}]")
 _COMMENT: Final = re.compile(r"//|/\*|#")
+_NUMBER_ALONE: Final = re.compile(r"//[ \t]*[-+]?[0-9][0-9_.]*[ \t]*,?[ \t]*")
 
 
 def odd_space(request: RepairRequest) -> Repaired | None:
@@ -64,19 +67,48 @@ def comments(request: RepairRequest) -> Repaired | None:
 
     Source: JSON5, JavaScript and Python literals.
 
-    Refuses bare words between members: a comment without its mark, or a key that lost its value. What looks like a
-    comment inside a string stays.
+    Refuses bare words between members: a comment without its mark, or a key that lost its value. Refuses a comment to
+    the end of the line that holds a closing bracket, if one is missing, or that could be part of an expression
+    (`10 // 3`). What looks like a comment inside a string stays.
 
     Examples:
         >>> from toolrun.repairs._examples import ask
         >>> ask(comments, '{"url": "https://e.org/#c" /* the page */}')
         '{"url": "https://e.org/#c"  }'
         >>> ask(comments, '{"done": true, ask_later "label": "x"}')
+        >>> ask(comments, '{"query": "x" # "limit": 3}')
     """
     text = request.text
     if is_beyond(request) or not _COMMENT.search(text):
         return None
+    parts = take_apart(request)
+    if _hides_the_end(parts) or _divides(parts):
+        return None
     return _without(request, "comment", "comment")
+
+
+def _hides_the_end(parts: Pieces) -> bool:
+    """Tell whether a comment has taken a bracket that is missing."""
+    texts = [piece.text for piece in parts.clean]
+    if sum(map(texts.count, "{[")) <= sum(map(texts.count, "}]")):
+        return False
+    return any(
+        piece.kind == "comment" and not piece.text.startswith("/*") and ("}" in piece.text or "]" in piece.text)
+        for piece in parts.all
+    )
+
+
+def _divides(parts: Pieces) -> bool:
+    """Tell whether a number goes on in a comment: `10//3` is 3 in Python, and `#` joins what it touches."""
+    before: Piece | None = None
+    for piece in parts.all:
+        follows = before is not None and before.kind == "number" and piece.kind == "comment"
+        touches = before is not None and before.end == piece.start
+        if follows and not piece.text.startswith("/*") and (touches or _NUMBER_ALONE.fullmatch(piece.text)):
+            return True
+        if piece.kind not in ("space", "blank"):
+            before = piece
+    return False
 
 
 def _without(request: RepairRequest, kind: str, code: str) -> Repaired | None:
