@@ -7,6 +7,7 @@ import inspect
 import json
 import os
 import re
+import tomllib
 from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
@@ -571,6 +572,17 @@ def test_limits() -> None:
     assert f"{MAX_DEPTH} levels" in security
     assert f"up to {MAX_ISSUES}." in security
     assert f"{QUOTED_CHARACTERS} characters" in security
+
+
+def test_extras() -> None:
+    """Every extra has its row, with what it brings."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    extras = {
+        name: ", ".join(re.split(r"[>=<]", needed)[0] for needed in brought)
+        for name, brought in project["optional-dependencies"].items()
+    }
+
+    assert {words(row[0])[0]: row[1] for row in table("index.md", "extra")} == extras
 
 
 @pytest.mark.parametrize("row", table("explanation/by-hand.md", "what | where"), ids=lambda row: row[0])
