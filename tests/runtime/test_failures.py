@@ -16,6 +16,7 @@ import pytest
 from toolrun import (
     CallConflict,
     Failed,
+    RepairBudget,
     RepairRequest,
     Runner,
     Succeeded,
@@ -508,3 +509,61 @@ async def test_the_classes_of_outcomes():
     turn = await Runner(registry).run(BOTH)
 
     assert [type(outcome) for outcome in turn.outcomes] == [Failed, Succeeded]
+
+
+# -- what is given up, and does not take it well --------------------------------------------
+
+
+async def raising_when_given_up() -> None:
+    try:
+        await anyio.sleep_forever()
+    finally:
+        raise RuntimeError("cannot close the connection")
+
+
+async def raising_in_a_group_when_given_up() -> None:
+    async with anyio.create_task_group() as group:
+        group.start_soon(raising_when_given_up)
+        await anyio.sleep_forever()
+
+
+GIVEN_UP = pytest.mark.parametrize("work", [raising_when_given_up, raising_in_a_group_when_given_up])
+
+
+@GIVEN_UP
+async def test_a_hook_that_fails_at_its_deadline(work: Any):
+    """It is passed over like one that only hangs: the call is refused, and its sibling runs."""
+    registry = ToolRegistry()
+
+    @registry.tool
+    async def double(n: int) -> int:
+        return 2 * n
+
+    @registry.repair
+    async def hanging(request: RepairRequest) -> None:
+        await work()
+
+    runner = Runner(registry, repairs=(), budget=RepairBudget(seconds=0.05))
+    turn = await runner.run(response(("double", '{"n": "1"}'), ("double", '{"n": 2}')))
+
+    assert [(outcome.status, outcome.value) for outcome in turn.outcomes] == [("refused", None), ("succeeded", 4)]
+    assert [record.refusal for record in turn.outcomes[0].repairs] == ["the hook did not answer within 0.05 s"]
+
+
+@GIVEN_UP
+async def test_a_result_store_that_fails_at_its_deadline(work: Any, monkeypatch: pytest.MonkeyPatch):
+    """It costs the reference, and not the result."""
+    monkeypatch.setattr("toolrun._runtime.writing.STORE_SECONDS", 0.05)
+    registry = ToolRegistry()
+
+    @registry.tool
+    async def long() -> str:
+        return "x" * 1000
+
+    async def store(outcome: Outcome, text: str) -> str:
+        await work()
+        return "here"
+
+    turn = await Runner(registry, result_store=store, result_limit=300).run(response(("long", "{}")))
+
+    assert (turn.outcomes[0].status, len(turn.outcomes[0].message)) == ("succeeded", 300)

@@ -37,15 +37,14 @@ async def ask_hook(binding: HookBinding, request: RepairRequest) -> HookAnswer:
     began = time.monotonic()
     decision: RepairDecision | None = None
     failure: str | None = None
-    with anyio.move_on_after(request.seconds_left) as scope:
-        try:
+    scope = anyio.move_on_after(request.seconds_left)
+    try:
+        with scope:
             decision = await ask(binding.hook, request, in_place=binding.builtin)
-        except BaseException as error:  # a hook cannot break a run
-            if scope.cancel_called:
-                raise
-            propagate(error)
-            failure = f"the hook raised {type(error).__name__}: {error}"
-    if scope.cancelled_caught:
+    except BaseException as error:  # noqa: BLE001  # a hook cannot break a run
+        propagate(error)
+        failure = f"the hook raised {type(error).__name__}: {error}"
+    if scope.cancelled_caught or (scope.cancel_called and failure is not None):
         failure = f"the hook did not answer within {request.seconds_left:g} s"
     return HookAnswer(decision, failure, time.monotonic() - began)
 

@@ -54,19 +54,16 @@ async def written_down(
 
 async def _stored(outcome: Succeeded, text: str, store: ResultStore) -> str | None:
     """Ask the user's own code. What goes wrong there costs the reference, and nothing else."""
-    with anyio.move_on_after(STORE_SECONDS) as scope:
-        try:
+    try:
+        with anyio.move_on_after(STORE_SECONDS):
             if inspect.iscoroutinefunction(store) or inspect.iscoroutinefunction(getattr(store, "__call__", None)):  # noqa: B004
                 answer: object = store(outcome, text)
             else:
                 answer = (await anyio.to_thread.run_sync(ending, store, outcome, text, abandon_on_cancel=True)).result()
             answer = await answer if inspect.isawaitable(answer) else answer
-        except BaseException as error:  # a store cannot break a run
-            if scope.cancel_called:
-                raise
-            propagate(error)
-            return None
-        return answer if isinstance(answer, str) else None
+            return answer if isinstance(answer, str) else None
+    except BaseException as error:  # noqa: BLE001  # a store cannot break a run
+        propagate(error)
     return None
 
 
