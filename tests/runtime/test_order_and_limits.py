@@ -7,9 +7,13 @@ import anyio
 import pytest
 
 from toolrun import (
+    ApprovalRequest,
+    Approve,
     CallRepeated,
     Limits,
     RegistrationError,
+    Renamed,
+    RepairRequest,
     Runner,
     StreamInterrupted,
     ToolContext,
@@ -19,7 +23,7 @@ from toolrun import (
     TurnInvalid,
 )
 
-from .responses import openai_chunks, response
+from .responses import anthropic_message, openai_chunks, response
 
 
 def statuses(turn: Turn) -> list[tuple[str, str | None]]:
@@ -278,6 +282,86 @@ async def test_a_barrier_that_is_refused_or_fails_lets_the_others_by():
         turn = await Runner(registry).run(response(("write", '{"n": "x"}'), ("write", "{}"), ("read", "{}")))
 
     assert [outcome.status for outcome in turn.outcomes] == ["refused", "failed", "succeeded"]
+
+
+@pytest.mark.parametrize("approved", [False, True])
+@pytest.mark.parametrize("called", ["overwrite", "functions.write"])
+async def test_a_call_that_becomes_one_of_a_barrier(called: str, approved: bool):
+    """Those after it wait for what a hook makes of it, and then for it, also while somebody decides on it."""
+    registry = ToolRegistry()
+    log: list[str] = []
+
+    async def note(what: str) -> None:
+        await anyio.sleep(0.002)
+        log.append(what)
+
+    async def yes(request: ApprovalRequest) -> Approve:
+        await note("approved")
+        return Approve()
+
+    @registry.tool(barrier=True, approval=yes if approved else False)
+    async def write() -> None:
+        await note("written")
+
+    @registry.tool
+    async def read() -> None:
+        log.append("read")
+
+    @registry.repair(on="unknown_tool")
+    async def meant(request: RepairRequest) -> Renamed:
+        await note("repaired")
+        return Renamed("write")
+
+    await Runner(registry).run(response((called, "{}"), ("read", "{}")))
+
+    assert log == ["repaired"] * (called == "overwrite") + ["approved"] * approved + ["written", "read"]
+
+
+class Unlike:
+    """Does not tell whether it is another one, as arrays of numbers do not."""
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __eq__(self, other: object) -> bool:
+        raise ValueError("ambiguous")
+
+
+async def test_a_key_of_which_nobody_can_tell_whether_it_is_another():
+    """It is treated as the same, and costs no call its result."""
+    registry = ToolRegistry()
+
+    @registry.tool(conflict_key=lambda arguments: Unlike())
+    async def a() -> int:
+        await anyio.sleep(0.002)
+        return 1
+
+    @registry.tool(conflict_key="b")
+    async def b() -> int:
+        return 2
+
+    turn = await Runner(registry).run(response(("a", "{}"), ("b", "{}"), ("a", "{}")))
+
+    assert [outcome.value for outcome in turn.outcomes] == [1, 2, 1]
+
+
+async def test_a_key_changes_no_arguments():
+    """Neither those that are recorded nor those in the history: the tool got others."""
+    registry = ToolRegistry()
+    got: list[object] = []
+
+    def key(arguments: Mapping[str, object]) -> str:
+        arguments["paths"].clear()  # type: ignore[attr-defined]
+        return "files"
+
+    @registry.tool(conflict_key=key)
+    async def delete(paths: list[str]) -> None:
+        got.append(paths)
+
+    turn = await Runner(registry).run(anthropic_message(("t1", "delete", {"paths": ["a"]})))
+
+    assert got == [["a"]]
+    assert turn.outcomes[0].arguments == {"paths": ["a"]}
+    assert turn.messages()[0]["content"][0]["input"] == {"paths": ["a"]}
 
 
 # -- guard rails ----------------------------------------------------------------------------

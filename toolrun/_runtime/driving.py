@@ -32,8 +32,9 @@ if TYPE_CHECKING:
     from toolrun._core.events import Event
     from toolrun._core.outcomes import Outcome
     from toolrun._core.registry import ToolRegistry
+    from toolrun._core.repair import HookBinding, RepairRequest
     from toolrun._core.seams import CallEntry
-    from toolrun._core.steps import ApprovalAnswer, Flow
+    from toolrun._core.steps import ApprovalAnswer, Flow, HookAnswer
     from toolrun._core.tools import Tool
     from toolrun._runtime.attempt import Emit
     from toolrun._runtime.journaling import TurnRecord
@@ -91,9 +92,7 @@ class Driver:
                     case Execute(validated, tool):
                         step = flow.send(await self._admit(validated, tool))
                     case AskRepair(binding, request):
-                        if not binding.builtin:
-                            request = replace(request, key=self._key(call), deps=self._deps)
-                        step = flow.send(await ask_hook(binding, request))
+                        step = flow.send(await self._ask_repair(binding, request))
                     case Note(record):
                         self._tell(RepairAnswered(call.position, record))
                         step = flow.send(None)
@@ -107,7 +106,16 @@ class Driver:
             if self._ordering is not None:
                 self._ordering.end(call.position)
 
+    def _ask_repair(self, binding: HookBinding, request: RepairRequest) -> Awaitable[HookAnswer]:
+        if self._ordering is not None:
+            self._ordering.doubt(request.call.position)
+        if not binding.builtin:
+            request = replace(request, key=self._key(request.call), deps=self._deps)
+        return ask_hook(binding, request)
+
     async def _ask_approval(self, validated: ValidatedCall, tool: Tool) -> ApprovalAnswer:
+        if self._ordering is not None:
+            self._ordering.claim(validated, tool)
         approver = self._settings.approver if tool.approval is True else tool.approval
         call = validated.call
         request = ApprovalRequest(

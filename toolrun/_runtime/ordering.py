@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from enum import Enum, auto
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -40,15 +41,27 @@ class Ordering:
         for call in calls:
             self._claims[call.position] = _claim_of(registry.find(call.name_readings or (call.name or "",)))
 
+    def doubt(self, position: int) -> None:
+        """Let later calls wait: a hook is asked what this one means, and may make it a call of any tool."""
+        self._claims[position] = _Claim.BARRIER
+
+    def claim(self, validated: ValidatedCall, tool: Tool) -> _Claimed:
+        """Keep from others what a call needs that is fit.
+
+        Raises:
+            Exception: What the tool's `conflict_key` raises.
+        """
+        mine = self._claims[validated.call.position] = _claim_of(tool, validated)
+        self._tell()
+        return mine
+
     async def wait(self, validated: ValidatedCall, tool: Tool) -> None:
         """Wait until no earlier call is in the way.
 
         Raises:
             Exception: What the tool's `conflict_key` raises.
         """
-        position = validated.call.position
-        mine = self._claims[position] = _claim_of(tool, validated)
-        self._tell()
+        position, mine = validated.call.position, self.claim(validated, tool)
         while any(place < position and _exclude(mine, other) for place, other in self._claims.items()):
             await self._changed.wait()
 
@@ -69,7 +82,8 @@ def _claim_of(tool: Tool | None, validated: ValidatedCall | None = None) -> _Cla
         return _Claim.BARRIER
     if not callable(tool.conflict_key):
         return (tool.conflict_key,)
-    return _Claim.UNDECIDED if validated is None else (tool.conflict_key(validated.arguments),)
+    # A copy: what the function does to it changes neither the call nor its record.
+    return _Claim.UNDECIDED if validated is None else (tool.conflict_key(copy.deepcopy(validated.arguments)),)
 
 
 def _exclude(mine: _Claimed, other: _Claimed) -> bool:
@@ -77,4 +91,7 @@ def _exclude(mine: _Claimed, other: _Claimed) -> bool:
         return True
     if _Claim.PLAIN in (mine, other):
         return False
-    return other is _Claim.UNDECIDED or mine == other
+    try:
+        return other is _Claim.UNDECIDED or bool(mine == other)
+    except Exception:  # noqa: BLE001  # keys that cannot be told apart, which costs neither call more than a wait
+        return True
