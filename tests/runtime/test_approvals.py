@@ -256,6 +256,34 @@ async def test_what_was_approved_is_what_runs():
     assert [record.hook for record in resumed.outcomes[0].repairs] == ["<lambda>"]
 
 
+async def test_free_text_stays_free_text():
+    """Also where the name had to be mended before anybody was asked."""
+    ran: list[str] = []
+    registry = ToolRegistry()
+
+    @registry.tool(approval=True)
+    async def run_code(code: str) -> None:
+        ran.append(code)
+
+    text = 'print("hi")'
+    call = ToolCall(
+        id="c0",
+        name="functions.run-code",
+        raw_arguments=text,
+        arguments=None,
+        text=text,
+        status=CallStatus.OK,
+        executable=True,
+        kind="custom",
+    )
+    runner = Runner(registry)
+
+    turn = await runner.resume(await runner.execute([call]), {"c0": Approve()})
+
+    assert [(outcome.status, outcome.arguments) for outcome in turn.outcomes] == [("succeeded", {"code": text})]
+    assert ran == [text]
+
+
 async def test_the_key_is_the_same_as_if_it_had_run_at_once():
     """Run, turn and position of the turn, whichever runner resumes it."""
     keys: list[str] = []

@@ -117,7 +117,8 @@ def resumed_flow(deferred: Outcome, answer: Answer, *, registry: ToolRegistry) -
         registry: The tools.
     """
     call = reread(deferred.call, deferred.call.position)
-    text = next((record.after for record in reversed(deferred.repairs) if record.accepted and record.after), None)
+    rewritten = (record for record in reversed(deferred.repairs) if record.accepted and record.after != record.before)
+    text = next((record.after for record in rewritten), None)  # a name that was mended leaves free text free text
     candidate = Candidate(
         text=call.raw_arguments if text is None else text,
         rewritten=text is not None,
