@@ -563,6 +563,25 @@ async def test_an_effect_that_is_declared_otherwise_now():
     assert len(world.effects) == 1
 
 
+async def test_a_turn_that_ends_while_others_are_recovered():
+    """It was handed over by whoever ran it, and does not come again."""
+    world = World()
+    runner = Runner(world.registry, journal=MemoryJournal(), run_id="R")
+    await runner.run(response(("pay", '{"n": 1}')), turn_id="waiting")
+    world.stops_in = "charge"
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(lambda: runner.run(response(("charge", '{"n": 1}')), turn_id="running"))
+        await world.entered.wait()
+        came: list[str] = []
+        async for turn in runner.recover():
+            came.append(turn.turn_id)
+            world.goes_on.set()
+            await anyio.wait_all_tasks_blocked()
+
+    assert came == ["waiting"]
+
+
 async def test_a_tool_that_is_gone():
     """Nothing can be run, and it may have had its effect."""
     world = World()

@@ -307,7 +307,7 @@ class Runner:
             raise RegistrationError("recover reads a journal: Runner(…, journal=…)")
         for key in await journal.unsettled():
             entry = None if key in self._settings.running else await journal.turn(key)
-            if entry is not None:
+            if entry is not None and not entry.finished:  # it may have come to its end since
                 left = read_left(entry)
                 yield await self._session_of(left.turn, deps).recover(left)
 
