@@ -59,11 +59,21 @@ LOOSE = {"type": "object", "additionalProperties": TEXT}
         pytest.param('{\n"y": 10 // 3,\n"x": "a"\n}', TEXT, id="a division with spaces"),
         pytest.param('{\n"y": 10#3\n}', TEXT, id="what touches a number"),
         pytest.param('{"y": 12]34}', TEXT, id="a bracket between digits"),
+        pytest.param('{"x": [1, 2]}', items(NUMBERS), id="one list in the place of several, or several of one"),
+        pytest.param('{"x": ["1", "2"]}', items(NUMBERS), id="the same as texts"),
     ],
 )
 def test_refused(raw: str, schema: dict[str, Any]) -> None:
     """Which of two values was meant, nothing tells."""
     assert read(raw, x=schema, y=NUMBER) is None
+
+
+@pytest.mark.parametrize("text", ["null", "None", "undefined"])
+def test_no_list(text: str) -> None:
+    """A required list is not the list of the word for nothing."""
+    parameters = {**closed(x=TEXTS), "required": ["x"]}
+
+    assert repair_arguments(f'{{"x": "{text}"}}', {"name": "f", "parameters": parameters}).arguments is None
 
 
 @pytest.mark.parametrize(
@@ -81,6 +91,9 @@ def test_refused(raw: str, schema: dict[str, Any]) -> None:
         ('{"x": "a"], "y": 2}', TEXT, "a"),
         ('{"x": "a"], "y": 2}', TEXTS, ["a"]),
         ('{"x": [[1][2]]}', items(NUMBERS), [[1], [2]]),
+        ('{"x": [1]}', items(NUMBERS), [[1]]),
+        ('{"x": [1, [2]]}', items(NUMBERS), [[1], [2]]),
+        ('{"x": [1, 2]}', items({**NUMBERS, "minItems": 2}), [[1, 2]]),
         ('{"x": [1 2 30 4000]}', NUMBERS, [1, 2, 30, 4000]),
         ('{"x": "a", # why\n"y": 2}', TEXT, "a"),
         ('{\n"x": "a",\n"y": 2 // 2 days\n}', TEXT, "a"),

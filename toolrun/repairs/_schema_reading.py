@@ -109,13 +109,21 @@ class _Reader:
         if node.kind == "object":
             return self._object(node, schema, layer)
         if node.kind == "array":
-            items = schema.items
-            return self._all([self.value(item, items, layer) for item in node.items])
+            return self._array(node, schema, layer)
         if node.kind == "string" and schema.texts is not None:
             return (
                 self._read(node, schema, listed_text(node, schema), layer) if node.value not in schema.texts else [()]
             )
         return [()]
+
+    def _array(self, node: Node, schema: Schema, layer: int) -> list[_Choice]:
+        items = schema.items
+        choices = self._all([self.value(item, items, layer) for item in node.items])
+        lists = items.kinds is not None and "array" in items.kinds
+        if lists and len(node.items) > 1 and all(item.kind not in (items.kinds or ()) for item in node.items):
+            # `[1, 2]` where a list of lists belongs: each may be a list of one, or the whole the only one.
+            choices = [*choices, *self._read(node, schema, [("shape", f"[{node.text}]")], layer)]
+        return choices
 
     def _object(self, node: Node, schema: Schema, layer: int) -> list[_Choice]:
         renamed = folded_keys(node, schema)

@@ -9,7 +9,8 @@ if TYPE_CHECKING:
     from toolrun.repairs._places import Schema
     from toolrun.repairs._rules import Proposal
 
-_NULL_TEXTS: Final = frozenset(('"null"', '"None"', '"undefined"'))
+NULL_TEXTS: Final = frozenset(('"null"', '"None"', '"undefined"'))
+"""Texts, as JSON writes them, that say that there is no value."""
 
 
 def is_absent(value: Node, key: str, schema: Schema) -> bool:
@@ -29,7 +30,7 @@ def is_absent(value: Node, key: str, schema: Schema) -> bool:
     kinds = schema.member(key).kinds
     if kinds is None or "null" in kinds or key in schema.required or not schema.knows(key):
         return False
-    return value.kind == "null" or (value.text in _NULL_TEXTS and "string" not in kinds)
+    return value.kind == "null" or (value.text in NULL_TEXTS and "string" not in kinds)
 
 
 def no_arguments(node: Node, schema: Schema) -> list[Proposal]:

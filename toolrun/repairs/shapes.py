@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from toolrun.repairs.absent import NULL_TEXTS
+
 if TYPE_CHECKING:
     from toolrun.repairs._nodes import Node
     from toolrun.repairs._places import Schema
@@ -19,8 +21,9 @@ def shape(node: Node, schema: Schema) -> list[Proposal]:
 
     Source: models that leave out the brackets, and stacks that turn lists into objects.
 
-    Refuses a text with a comma, a semicolon, a bar or a line break, which may be several; a list of several for one
-    value; an object whose numbers have a gap; a list of values in the place of the arguments: their order is a guess.
+    Refuses a text with a comma, a semicolon, a bar or a line break, which may be several, and one that says that there
+    is none (`"null"`); a list of several for one value; an object whose numbers have a gap; a list of values in the place
+    of the arguments: their order is a guess.
 
     Examples:
         >>> from toolrun.repairs._examples import ask
@@ -41,7 +44,7 @@ def shape(node: Node, schema: Schema) -> list[Proposal]:
             return [("shape", f"[{','.join(member.value.text for member in node.members)}]")]
         if any(key.isdecimal() for key in numbers):
             return []
-    if node.kind == "string" and _may_be_several(node.value):
+    if node.kind == "string" and (_may_be_several(node.value) or node.text in NULL_TEXTS):
         return []
     return [("shape", f"[{node.text}]")]
 
