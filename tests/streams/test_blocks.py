@@ -64,6 +64,19 @@ def test_call_that_begins_after_the_finish(end: Any) -> None:
     assert runs([*blocks, MESSAGE_STOP], end=end) == [("f", {}), ("wipe", {})]
 
 
+def test_call_behind_a_finish_before_another_message() -> None:
+    """The finish of the message after it proves nothing about it either."""
+    late = [tool_start(1, "b", "g"), input_delta(1, "{}")]
+    first = [message_start("m1"), *tool_block(0, "a", "f", "{}"), message_delta("tool_use"), *late]
+    second = [message_start("m2"), *tool_block(0, "c", "h", "{}"), message_delta("tool_use"), MESSAGE_STOP]
+
+    assert [(name, status) for name, (status, _) in zip("fgh", verdicts([*first, *second]), strict=True)] == [
+        ("f", "ok"),
+        ("g", "incomplete"),
+        ("h", "ok"),
+    ]
+
+
 @pytest.mark.parametrize(
     ("reasons", "finish", "allowed"),
     [

@@ -77,6 +77,7 @@ class Assembler:
         if self._begun:
             for slot in self._router.slots:
                 if slot.ending is None:
+                    slot.cut = slot.cut or self._is_late(slot, terminated=self.terminated)
                     slot.ending = Ending(self._finish.get(slot.choice), self.terminated)
             self._finish.clear()
             self.terminated = False
@@ -354,14 +355,16 @@ class Assembler:
         spared = self._finished_before_error is None or slot.choice in self._finished_before_error
         failed = self._lost or not (spared or slot.ending)
         replaced = slot.ending is not None and reason is None and not terminated
-        # A finish proves nothing about a call that began after it.
-        late = 0 < slot.opened_after == self._finishes.get(slot.choice, 0) and not terminated
-        cut = slot.cut or replaced or late
+        cut = slot.cut or replaced or self._is_late(slot, terminated=terminated)
         seen = evidence(policy, reason=reason, terminated=terminated, failed=failed, cut=cut)
         text, written = whole_text(slot)
         call = conclude(slot, text, seen, policy, reason, beside=beside)
         self._finalized(slot, call, written)
         return call
+
+    def _is_late(self, slot: Slot, *, terminated: bool) -> bool:
+        """A finish proves nothing about a call that began after it."""
+        return 0 < slot.opened_after == self._finishes.get(slot.choice, 0) and not terminated
 
     def _finalized(self, slot: Slot, call: ToolCall, written: str) -> None:
         """Tell listeners what they did not get yet of the text, and that the call is finalized."""
