@@ -138,7 +138,7 @@ def test_history_of_reasoning_that_is_not_stored() -> None:
 
 
 def test_history_keeps_calls_together() -> None:
-    """A message between two calls goes before them, as DeepSeek wants it; reasoning keeps its place before its item."""
+    """A message behind a call goes before it, as DeepSeek wants it; reasoning keeps its place before its item."""
     first, second, message = call_item(1, arguments="{}"), call_item(2, arguments="{}"), message_item()
     reasoning = reasoning_item(encrypted_content="gAAA")
     search = {"type": "web_search_call", "id": "ws_1", "status": "completed"}
@@ -150,6 +150,9 @@ def test_history_keeps_calls_together() -> None:
     assert order(first, reasoning, message, second) == [first, reasoning, message, second]
     assert order(message, first, second) == [message, first, second]
     assert order(search, message, first) == [search, message, first]
+    assert order(first, message) == [message, first]
+    assert order(first, second, message, search) == [message, first, second, search]
+    assert order(first, message, second, reasoning, message) == [message, first, second, reasoning, message]
 
 
 def test_history_of_calls_from_elsewhere() -> None:

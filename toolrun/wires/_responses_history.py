@@ -80,18 +80,26 @@ def _without_id(item: JsonObject) -> JsonObject:
 
 
 def _calls_together(written: list[tuple[JsonObject, bool]]) -> list[JsonObject]:
-    """Put messages that stand between two client calls before the first: DeepSeek refuses what splits the calls.
+    """Put messages that stand behind a client call before the first: DeepSeek refuses what splits calls and results.
 
     Reasoning belongs to the item after it, so where there is any in between, the order stays.
     """
     ordered = [item for item, _ in written]
     places = [place for place, (_, is_own) in enumerate(written) if is_own]
-    if not places or any(item.get("type") == "reasoning" for item in ordered[places[0] : places[-1]]):
+    if not places:
         return ordered
-    between = ordered[places[0] : places[-1]]
-    messages = [item for item in between if item.get("type") == "message"]
-    others = [item for item in between if item.get("type") != "message"]
-    return [*ordered[: places[0]], *messages, *others, *ordered[places[-1] :]]
+    first, last = places[0], places[-1]
+    end = last if _has_reasoning(ordered[last:]) else len(ordered)
+    behind = ordered[first:end]
+    if _has_reasoning(behind):
+        return ordered
+    messages = [item for item in behind if item.get("type") == "message"]
+    others = [item for item in behind if item.get("type") != "message"]
+    return [*ordered[:first], *messages, *others, *ordered[end:]]
+
+
+def _has_reasoning(listed: Sequence[JsonObject]) -> bool:
+    return any(item.get("type") == "reasoning" for item in listed)
 
 
 def _call_item(call: ToolCall) -> JsonObject | None:
