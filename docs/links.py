@@ -19,13 +19,16 @@ from urllib.parse import unquote, urlsplit
 MODULES = {
     "toolrun": "toolrun",
     "toolrun.abc": "abc",
+    "toolrun.cli": "commands",
     "toolrun.executors": "executors",
     "toolrun.executors.limits": "executors",
     "toolrun.history": "history",
     "toolrun.journals": "journals",
+    "toolrun.remote": "remote",
     "toolrun.repairs": "repairs",
     "toolrun.testing": "testing",
     "toolrun.wires": "wires",
+    "toolrun.wires.helpers": "wires",
 }
 """Each public module, and its page under Reference."""
 
