@@ -19,10 +19,12 @@ SNAPSHOT: Final = Path(__file__).with_suffix(".txt")
 MODULES: Final = (
     "toolrun",
     "toolrun.abc",
+    "toolrun.cli",
     "toolrun.executors",
     "toolrun.executors.limits",
     "toolrun.history",
     "toolrun.journals",
+    "toolrun.remote",
     "toolrun.repairs",
     "toolrun.testing",
     "toolrun.wires",
