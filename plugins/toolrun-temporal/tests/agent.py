@@ -48,6 +48,7 @@ def described(outcome: Any) -> dict[str, Any]:
         "tool": outcome.call.name,
         "order": json.loads(outcome.call.raw_arguments)["order"],
         "status": outcome.status,
+        "code": outcome.code,
         "value": outcome.value,
         "error": type(outcome.error).__name__,
     }
