@@ -10,12 +10,15 @@ import anyio
 import anyio.to_thread
 import pytest
 
-from toolrun import CallCompleted, RepairRequest, Retry, Runner, ToolRegistry
+from toolrun import CallCompleted, RepairRequest, Retry, Runner, ToolRegistry, finalize
+from toolrun.abc import Listener
 
 from .responses import response
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Sequence
+
+    from toolrun import Outcome
 
 
 class Hanging:
@@ -190,6 +193,32 @@ async def test_what_is_done_stays_done():
         "value",
         "The run was cancelled. It had started and may have had an effect.",
         "The run was cancelled. It had not started.",
+    ]
+
+
+@pytest.mark.parametrize("first", ["done", "hang"])
+async def test_the_same_call_twice(first: str):
+    """The second is what the first is: done, or begun."""
+    hanging, ended = Hanging(), []
+
+    @hanging.registry.tool
+    async def done() -> str:
+        return "done"
+
+    class Ends(Listener):
+        def on_end(self, turn: str, outcomes: Sequence[Outcome]) -> None:
+            ended.extend(outcomes)
+
+    one, other = finalize(response((first, "{}"), ("hang", "{}")))
+    hanging.expected = 1 + (first == "hang")
+    runner = Runner(hanging.registry, listeners=[Ends()])
+    await cancel_when(hanging.all_started, lambda: runner.execute([one, one, other]))
+
+    status = "succeeded" if first == "done" else "cancelled"
+    assert [(one.status, one.started, one.call.position) for one in ended] == [
+        (status, True, 0),
+        (status, True, 1),
+        ("cancelled", True, 2),
     ]
 
 

@@ -12,11 +12,13 @@ import pytest
 from toolrun import (
     Approve,
     CallDelta,
+    CallFinalized,
     Event,
     RegistrationError,
     Runner,
     StreamInterrupted,
     TextDelta,
+    Tool,
     ToolRegistry,
     TryAgain,
     ValidatedCall,
@@ -25,8 +27,9 @@ from toolrun import (
 from toolrun.abc import Listener, Outcome
 from toolrun.journals import MemoryJournal
 
-from .responses import openai_chunks, response
+from .responses import anthropic_events, openai_chunks, response
 
+PAYMENT = {"properties": {"n": {}}, "required": ["n"]}
 WHERE: ContextVar[str] = ContextVar("where", default="nowhere")
 
 
@@ -253,6 +256,27 @@ async def test_a_listener_that_raises_breaks_nothing(caplog: pytest.LogCaptureFi
         "on_event",
         "on_end",
     ]
+
+
+class Careless(Listener):
+    """Makes the arguments that it is told of fit to be shown."""
+
+    def on_event(self, event: Event, turn: str) -> None:
+        if isinstance(event, CallFinalized) and event.call.arguments is not None:
+            event.call.arguments["n"] = "1 €"
+
+
+@pytest.mark.parametrize("early", [False, True])
+async def test_what_a_listener_does_to_arguments_changes_no_call(early: bool) -> None:
+    """Neither what the tool gets, nor the record, nor the history."""
+    got: list[object] = []
+    tool = Tool.from_json_schema(name="pay", input_schema=PAYMENT, handler=lambda **given: got.append(given))
+    runner = Runner(ToolRegistry([tool]), listeners=[Careless()], start="eager" if early else "end")
+    turn = await runner.run(anthropic_events(("c0", "pay", ['{"n": 1}']), ("c1", "pay", ['{"n": 2}'])))
+
+    assert sorted(map(str, got)) == ["{'n': 1}", "{'n': 2}"]
+    assert [outcome.arguments for outcome in turn.outcomes] == [{"n": 1}, {"n": 2}]
+    assert [block["input"] for block in turn.messages()[0]["content"]] == [{"n": 1}, {"n": 2}]
 
 
 async def test_a_listener_that_does_nothing() -> None:

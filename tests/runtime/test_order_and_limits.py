@@ -1,6 +1,7 @@
 """How many calls run at once, in which order, and when a loop is stopped."""
 
 # Tools with annotations of their own: no postponed evaluation here.
+import sys
 from collections.abc import Mapping
 
 import anyio
@@ -342,6 +343,29 @@ async def test_a_key_of_which_nobody_can_tell_whether_it_is_another():
     turn = await Runner(registry).run(response(("a", "{}"), ("b", "{}"), ("a", "{}")))
 
     assert [outcome.value for outcome in turn.outcomes] == [1, 2, 1]
+
+
+async def test_a_key_that_would_end_the_program():
+    """`SystemExit` is a failure of the call, as in the tool itself."""
+    registry = ToolRegistry()
+
+    def key(arguments: Mapping[str, object]) -> str:
+        sys.exit(3)
+
+    @registry.tool(conflict_key=key)
+    async def a() -> int:
+        return 1
+
+    @registry.tool
+    async def b() -> int:
+        return 2
+
+    turn = await Runner(registry).run(response(("a", "{}"), ("b", "{}")))
+
+    assert [(outcome.status, outcome.started, outcome.value) for outcome in turn.outcomes] == [
+        ("failed", False, None),
+        ("succeeded", True, 2),
+    ]
 
 
 async def test_a_key_changes_no_arguments():

@@ -32,6 +32,7 @@ from toolrun._runtime.reading import read
 from toolrun._runtime.recovery import begun_again
 from toolrun._runtime.turn import Turn
 from toolrun._stream import StreamFinalizer, kind_of
+from toolrun.executors._attempt import propagate
 from toolrun.wires import get_wire
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
     from toolrun._core.events import Event
     from toolrun._core.outcomes import Outcome
     from toolrun._core.repair import HookBinding
-    from toolrun._core.seams import Wire
+    from toolrun._core.seams import CallEntry, Job, Wire
     from toolrun._core.steps import Flow
     from toolrun._runtime.attempt import Emit
     from toolrun._runtime.recovery import Left
@@ -96,7 +97,7 @@ class TurnSession:
         self._stream: StreamFinalizer | None = None
         self._calls: tuple[ToolCall, ...] = ()
         self._outcomes: dict[int, Outcome] = {}
-        self._repeated: list[tuple[ToolCall, ToolCall]] = []
+        self._repeated: dict[int, tuple[ToolCall, ToolCall]] = {}
         self._diagnostics: list[Diagnostic] = []
         self._response: Response | None = None
         self._early: EarlyStarts | None = None
@@ -234,9 +235,7 @@ class TurnSession:
     def turn(self) -> Turn:
         """The turn as it stands: calls without an outcome so far count as cancelled."""
         calls = tuple(call for call in self._calls if call.choice == 0)
-        outcomes = tuple(
-            self._outcomes.get(call.position) or self._cancelled(call) for call in calls if not call.provider_executed
-        )
+        outcomes = tuple(self._outcome_of(call) for call in calls if not call.provider_executed)
         return Turn(
             run_id=self._run_id,
             turn_id=self._turn_id,
@@ -363,7 +362,7 @@ class TurnSession:
             if same is call:
                 queue.append(call)
             else:
-                self._repeated.append((call, same))
+                self._repeated[call.position] = (call, same)
 
         self._driver.begin(queue)
         work: Callable[[ToolCall], Awaitable[None]] = functools.partial(self._work, make_flow)
@@ -376,7 +375,7 @@ class TurnSession:
 
         Without an id of the provider's, nothing tells a repetition from a second call.
         """
-        for call, same in self._repeated:
+        for call, same in self._repeated.values():
             self._complete(call, replace(self._outcomes[same.position], call=call))
 
     def _count_turn(self) -> None:
@@ -398,16 +397,27 @@ class TurnSession:
             self._emit(CallCompleted(call.position, outcome))
 
     async def _work(self, make_flow: MakeFlow, call: ToolCall) -> None:
+        if self._emit is not None:
+            call = reread(call, call.position)  # whoever was told of it may have changed its arguments
         try:
             outcome = await self._driver.drive(make_flow(call), call)
-        except Exception as error:  # noqa: BLE001  # a fault in here, or in a seam, costs one call
+        except BaseException as error:  # noqa: BLE001  # a fault in here, or in a seam, costs one call
+            propagate(error)
             started = call.position in self._driver.started
             message = results.error_text(error, may_have_run=started)
             outcome = Failed(call=call, error=error, code="internal", message=message, started=started)
         self._complete(call, outcome)
 
-    def _cancelled(self, call: ToolCall) -> Cancelled:
-        begun = self._driver.started.get(call.position)
+    def _outcome_of(self, call: ToolCall) -> Outcome:
+        """What is known of a call by now; the same call given twice has what the first one has."""
+        _, first = self._repeated.get(call.position, (call, call))
+        known = self._outcomes.get(call.position) or self._outcomes.get(first.position)
+        if known is None:
+            return self._cancelled(call, self._driver.started.get(first.position))
+        return known if known.call.position == call.position else replace(known, call=call)
+
+    @staticmethod
+    def _cancelled(call: ToolCall, begun: Job | CallEntry | None) -> Cancelled:
         doubt = "It had not started." if begun is None else "It had started and may have had an effect."
         return Cancelled(
             call=call,
