@@ -237,6 +237,43 @@ async def test_a_journal_that_fails(verb: str):
     assert outcome.value == ("charge done" if verb == "settle" else None)
 
 
+@pytest.mark.parametrize("cancelled", [False, True])
+@pytest.mark.parametrize(
+    ("tool", "statuses", "effects"),
+    [("charge", ["interrupted"] * 2, 1), ("put", ["succeeded"] * 2, 2)],
+)
+async def test_nobody_waits_for_an_outcome_that_was_lost(tool: str, statuses: list[str], effects: int, cancelled: bool):
+    """Once the journal takes something again, the call is found like one that an ended process had begun."""
+    world = World()
+    journal = MemoryJournal()
+    settle = journal.settle
+
+    async def broken(*args: object, **options: object) -> bool:
+        raise JournalError("the disk is full")
+
+    journal.settle = broken  # type: ignore[assignment, method-assign]
+    call = response((tool, '{"n": 1}'))
+    world.stops_in = tool if cancelled else None
+    async with anyio.create_task_group() as group:
+        group.start_soon(lambda: Runner(world.registry, journal=journal, run_id="R").run(call, turn_id="T"))
+        if cancelled:
+            await world.entered.wait()
+            group.cancel_scope.cancel()
+    journal.settle, world.stops_in = settle, None  # type: ignore[method-assign]
+    turns: list[Any] = []
+
+    async def again() -> None:
+        turns.append(await Runner(world.registry, journal=journal, run_id="R").run(call, turn_id="T"))
+
+    with anyio.fail_after(5):
+        async with anyio.create_task_group() as group:
+            group.start_soon(again)
+            group.start_soon(again)
+
+    assert [turn.outcomes[0].status for turn in turns] == statuses
+    assert len(world.effects) == effects
+
+
 async def test_a_cancelled_turn_is_over():
     """Its calls are recorded as cancelled, and nothing of it is recovered."""
     world = World()

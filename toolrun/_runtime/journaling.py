@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from weakref import WeakKeyDictionary
 
 import anyio
 
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
     from toolrun._runtime.attempt import Emit, MakeJob
     from toolrun._runtime.recovery import Left, Verify
     from toolrun._runtime.turn import Turn
+
+_LOST: Final[WeakKeyDictionary[Journal, set[str]]] = WeakKeyDictionary()
+"""Keys of calls that began here, and whose outcome could not be recorded: who joined them would wait for ever."""
 
 _KNOWN: Final = Payload(str)
 """In place of a turn that the journal has already."""
@@ -96,6 +100,7 @@ class TurnRecord:
         self._begun = False
         self._taken_over = False
         self._here: set[int] = set()
+        self._lost = _LOST.setdefault(journal, set())
         self._running = running
         self._verify = verify
         self._deps = deps
@@ -200,13 +205,19 @@ class TurnRecord:
     async def _known(self, entry: CallEntry, execution: Execution) -> Outcome | None:
         """What is, or becomes, of a call that was begun before; None if it may run again."""
         call = execution.validated.call
-        if entry.outcome is not None or entry.epoch == self.journal.epoch:
+        is_lost = entry.key in self._lost
+        if entry.outcome is not None or (entry.epoch == self.journal.epoch and not is_lost):
             self.settled.add(call.position)  # not by this run, also if it is cancelled while it waits
             text = entry.outcome if entry.outcome is not None else await self.journal.outcome(entry.key)
             return read_outcome(text, call)
         if execution.executor.durable:
             return None  # it knows by itself what became of it
-        outcome = await decide(entry, execution.validated, execution.tool, self._verify, self._deps)
+        self._lost.discard(entry.key)  # before anything is awaited: others join this one
+        try:
+            outcome = await decide(entry, execution.validated, execution.tool, self._verify, self._deps)
+        except BaseException:
+            self._lost.update([entry.key] * is_lost)
+            raise
         if outcome is None:
             return None
         return await self._settle(entry.key, await execution.write(outcome), attempt=None)
@@ -217,6 +228,7 @@ class TurnRecord:
             if not await self.journal.settle(key, Payload(partial(outcome_text, outcome)), attempt=attempt):
                 outcome = read_outcome(await self.journal.outcome(key), outcome.call)
         except JournalError as error:
+            self._lost.add(key)
             return _not_recorded(key, outcome, error)
         self.settled.add(outcome.call.position)
         return outcome
@@ -244,10 +256,13 @@ class TurnRecord:
 
     async def _settle_all(self, outcomes: Sequence[Outcome]) -> None:
         async def settle(outcome: Outcome) -> None:
-            # Without its outcome a call that did not begin is judged again, the same way.
-            with suppress(JournalError):
-                key = f"{self._key}:{outcome.call.position}"
+            key = f"{self._key}:{outcome.call.position}"
+            try:
                 await self.journal.settle(key, Payload(partial(outcome_text, outcome)))
+                self._lost.discard(key)
+            except JournalError:
+                # Without its outcome a call that did not begin is judged again, the same way.
+                self._lost.update([key] * (outcome.call.position in self._here))
 
         await run_pool(outcomes, settle, workers=len(outcomes))
 
