@@ -47,6 +47,8 @@ LOOSE = {"type": "object", "additionalProperties": TEXT}
         pytest.param('{"x": ""Oslo"}', TEXT, id="a doubled delimiter before"),
         pytest.param('{"x": "Oslo"\n"}', TEXT, id="a doubled delimiter on its own line"),
         pytest.param('{"x": "Oslo""Oslo"}', TEXT, id="a text that came twice"),
+        pytest.param('{"x": """say "hi" now"""}', TEXT, id="a text between three marks, as in Python"),
+        pytest.param("{\"x\": '''Oslo'''}", TEXT, id="the same with single ones"),
         pytest.param('{"x": {"a": "b", "c: "d"}}', LOOSE, id="a member of an open object in a text"),
         pytest.param('{"x": {"a": "b, "c": "d"}}', LOOSE, id="a key of an open object in a text"),
         pytest.param('{"x": "a"], "y": 2}', EITHER, id="a bracket too many, or one too few"),
@@ -59,6 +61,9 @@ LOOSE = {"type": "object", "additionalProperties": TEXT}
         pytest.param('{\n"y": 10 // 3,\n"x": "a"\n}', TEXT, id="a division with spaces"),
         pytest.param('{\n"y": 10#3\n}', TEXT, id="what touches a number"),
         pytest.param('{"y": 12]34}', TEXT, id="a bracket between digits"),
+        pytest.param(
+            '{"x": {"z": "a"}, "y": 2}}', closed(z=TEXT, y=NUMBER), id="an object that ends early, or a brace too many"
+        ),
         pytest.param('{"x": [1, 2]}', items(NUMBERS), id="one list in the place of several, or several of one"),
         pytest.param('{"x": ["1", "2"]}', items(NUMBERS), id="the same as texts"),
     ],
@@ -91,6 +96,8 @@ def test_no_list(text: str) -> None:
         ('{"x": "a"], "y": 2}', TEXT, "a"),
         ('{"x": "a"], "y": 2}', TEXTS, ["a"]),
         ('{"x": [[1][2]]}', items(NUMBERS), [[1], [2]]),
+        ('{"x": {"z": "a"}, "y": 2}}', closed(z=TEXT), {"z": "a"}),
+        ('{"x": {"z": "a"}, "v": 2}}', closed(z=TEXT, v=NUMBER), {"z": "a", "v": 2}),
         ('{"x": [1]}', items(NUMBERS), [[1]]),
         ('{"x": [1, [2]]}', items(NUMBERS), [[1], [2]]),
         ('{"x": [1, 2]}', items({**NUMBERS, "minItems": 2}), [[1, 2]]),

@@ -137,6 +137,7 @@ class _Reader:
         self._extra = extra
         self._choice = choice
         self._nested: list[_Choice] = []
+        self._early: list[_Choice] = []
         self._unopened: list[_Choice] = []
         self._ended_lists = False
         self.closed_more: list[int] = []
@@ -158,7 +159,8 @@ class _Reader:
 
     def choices(self) -> list[_Choice]:
         """Other places for the brackets that were put in and taken out: in lists inside of lists, before a lone value."""
-        return [*(self._nested if self._ended_lists else ()), *self._unopened]
+        early = self._early if any(edit.code == "extra_bracket" and edit.before == "}" for edit in self.edits) else ()
+        return [*(self._nested if self._ended_lists else ()), *early, *self._unopened]
 
     def _see(self, number: int, piece: Piece) -> bool:
         """Take one piece in. False: it cannot be mended."""
@@ -198,7 +200,7 @@ class _Reader:
         return self._found[number].text if 0 <= number < len(self._found) else ""
 
     def _is_key(self, number: int) -> bool:
-        return self._found[number].kind in STRINGS and self._text(number + 1) == ":"
+        return number < len(self._found) and self._found[number].kind in STRINGS and self._text(number + 1) == ":"
 
     def _open(self, number: int, piece: Piece) -> bool:
         if len(self.stack) >= _MAX_DEPTH:
@@ -234,7 +236,13 @@ class _Reader:
         while self.stack[-1].bracket != opener:
             self._ended_lists = self._ended_lists or self.stack[-1].bracket == "["
             self.edits.append(Edit("missing_bracket", piece.start, "", _CLOSER[self.stack.pop().bracket]))
-        self.stack.pop()
+        ended = self.stack.pop()
+        if (
+            self._text(number + 1) == ","
+            and self._is_key(number + 2)
+            and ended.schema.knows(self._text(number + 2)[1:-1])
+        ):
+            self._early.append(_Choice("skip", number))  # the key may belong to the object that ends here
         if not self.stack:
             self._root_end = piece
 

@@ -48,7 +48,7 @@ def inner_quotes(request: RepairRequest) -> Repaired | Declined | None:
 
     Refuses a reading in which a string holds what could be a member of the object, or goes on where it could have
     ended; one that may be two, as its marks stand beside commas or each other in a list; and marks that may be doubled
-    ones, as in SQL (`"say ""hi"" now"`) or at the end of a text (`"Oslo""`).
+    ones, as in SQL (`"say ""hi"" now"`) or at the end of a text (`"Oslo""`), or three, as in Python.
 
     Examples:
         >>> from toolrun.repairs._examples import ask
@@ -97,6 +97,8 @@ def _doubt(text: str, schema: Schema, way: _Way) -> str | None:
         seam = _SEAM.get((kind, text[end]))
         if seam is not None and seam.search(text, start, end):
             return "a string may be two"
+        if text.startswith(text[end] * 2, start):
+            return "a text between three marks is another language's"
         if text[end] == '"' and _is_doubled(text[start:end]):
             return "marks that are doubled may each be one"
     return None
