@@ -61,6 +61,8 @@ LOOSE = {"type": "object", "additionalProperties": TEXT}
         pytest.param('{\n"y": 10 // 3,\n"x": "a"\n}', TEXT, id="a division with spaces"),
         pytest.param('{\n"y": 10#3\n}', TEXT, id="what touches a number"),
         pytest.param('{"y": 12]34}', TEXT, id="a bracket between digits"),
+        pytest.param('{"x": "a"}\ny: 5', TEXT, id="a parameter behind the object"),
+        pytest.param('y=5 {"x": "a"}', TEXT, id="a parameter before the object"),
         pytest.param(
             '{"x": {"z": "a"}, "y": 2}}', closed(z=TEXT, y=NUMBER), id="an object that ends early, or a brace too many"
         ),
@@ -96,6 +98,8 @@ def test_no_list(text: str) -> None:
         ('{"x": "a"], "y": 2}', TEXT, "a"),
         ('{"x": "a"], "y": 2}', TEXTS, ["a"]),
         ('{"x": [[1][2]]}', items(NUMBERS), [[1], [2]]),
+        ('Here is the x: {"x": "a"}', TEXT, "a"),
+        ('The x:\n```json\n{"x": "a"}\n```', TEXT, "a"),
         ('{"x": {"z": "a"}, "y": 2}}', closed(z=TEXT), {"z": "a"}),
         ('{"x": {"z": "a"}, "v": 2}}', closed(z=TEXT, v=NUMBER), {"z": "a", "v": 2}),
         ('{"x": [1]}', items(NUMBERS), [[1]]),

@@ -10,6 +10,7 @@ from toolrun._core.json_text import parse_object
 from toolrun._core.lexemes import CURLY_DOUBLE, CURLY_SINGLE, INVISIBLE, meanings
 from toolrun._core.records import Edit
 from toolrun._core.repair import Declined
+from toolrun.repairs._places import Schema
 from toolrun.repairs._text import is_beyond, repaired
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def outer_noise(request: RepairRequest) -> Repaired | Declined | None:
     snapshots glued together by proxies.
 
     Refuses two different objects: which one was meant is a guess, and running one loses the other. Refuses an empty
-    object in prose: `{}` in a sentence is no call without arguments.
+    object in prose: `{}` in a sentence is no call without arguments. Refuses what may be a parameter: `limit=5`.
 
     Examples:
         >>> from toolrun.repairs._examples import ask
@@ -66,10 +67,18 @@ def outer_noise(request: RepairRequest) -> Repaired | Declined | None:
         return None  # braces in a sentence are no call without arguments
     if not _is_prose(before, objects, begin, text) or not _is_prose(after, objects, end, text):
         return None
+    if _gives_value(f"{before}\n{after}", Schema.of(request.definition)):
+        return None
     edits = [
         Edit(NOISE, place, piece, "") for place, piece in ((0, text[:start]), (end, after)) if piece.strip(" \t\r\n")
     ]
     return repaired(text, edits)
+
+
+def _gives_value(margins: str, schema: Schema) -> bool:
+    """Tell whether a known parameter is given a value outside of the object, as in `limit: 5`."""
+    names = "|".join(map(re.escape, schema.properties))
+    return bool(names) and re.search(rf"(?<![\w-])(?:{names})[ \t]*[:=][ \t]*[^\s`]", margins) is not None
 
 
 def _is_empty(region: str) -> bool:
