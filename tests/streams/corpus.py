@@ -11,6 +11,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from toolrun.testing import chunked
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
@@ -243,12 +245,7 @@ def recordings_of_others(wire: str) -> Iterator[Recording]:
 
 def chunks(data: bytes, seed: str, *, most: int) -> Iterator[bytes]:
     """Cut bytes at random places into pieces of 1 to `most` bytes; the same seed gives the same pieces."""
-    random_ = random.Random(seed)
-    start = 0
-    while start < len(data):
-        end = start + random_.randint(1, most)
-        yield data[start:end]
-        start = end
+    return iter(chunked(data, random.Random(seed), most=most))
 
 
 def raising(events: Iterable[object]) -> Iterator[object]:

@@ -2,29 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Sequence
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from collections.abc import AsyncGenerator, Generator, Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from anyio.lowlevel import checkpoint
 
-from toolrun._testing.answers import unanswered
-from toolrun._testing.providers import writer_of
-from toolrun._testing.scripts import ScriptedResponse, Split, Told, told
+from toolrun._testing.conversation import Answer, Conversation, Given
+from toolrun._testing.provider import FakeProvider
 
 if TYPE_CHECKING:
     from toolrun._core.records import JsonObject
-    from toolrun._testing.provider import FakeProvider
-
-Answer: TypeAlias = "ScriptedResponse | str | Callable[[Sequence[object]], ScriptedResponse | str]"
-"""What a fake model says next: a response, a text alone, or a function that is given the messages and returns either."""
-
-
-class Given(NamedTuple):
-    """A response as the model gives it: what is told, and where the connection breaks, in events."""
-
-    told: Told
-    cut: int | None
-    failed: bool
+    from toolrun._testing.scripts import Split
 
 
 class FakeModel:
@@ -38,10 +26,6 @@ class FakeModel:
         wire: The name of the built-in wire that it speaks.
         split: How texts and arguments come apart, as for `ScriptedResponse.events`.
         check: False to take any messages.
-
-    Attributes:
-        wire: As given.
-        requests: The messages of each request so far.
 
     Raises:
         UnknownWire: There is no such built-in wire.
@@ -67,16 +51,17 @@ class FakeModel:
 
     def __init__(self, *responses: Answer, wire: str = "openai-chat", split: Split = None, check: bool = True) -> None:
         """See the class."""
-        writer_of(wire)
-        self.wire = wire
-        self.requests: list[list[object]] = []
-        self._responses = responses
-        self._split = split
-        self._check = check
-        self._calls = 0
-        self._expected: tuple[str | None, ...] = ()
-        self._refusal: Exception | None = None
-        self._refused = False
+        self._conversation = Conversation(responses, wire=wire, split=split, check=check)
+
+    @property
+    def wire(self) -> str:
+        """As given."""
+        return self._conversation.wire
+
+    @property
+    def requests(self) -> Sequence[Sequence[object]]:
+        """The messages of each request that was answered."""
+        return self._conversation.requests
 
     def stream(self, messages: Iterable[object]) -> Generator[JsonObject]:
         """Answer with a stream of events.
@@ -90,7 +75,7 @@ class FakeModel:
         Raises:
             AssertionError: No provider would take the messages, or no response is left.
         """
-        return _stream(self.give(messages))
+        return _stream(self._conversation.give(messages))
 
     def astream(self, messages: Iterable[object]) -> AsyncGenerator[JsonObject]:
         """The same as an asynchronous stream.
@@ -104,7 +89,7 @@ class FakeModel:
         Raises:
             AssertionError: As for `stream`.
         """
-        return _astream(self.give(messages))
+        return _astream(self._conversation.give(messages))
 
     def respond(self, messages: Iterable[object]) -> JsonObject:
         """Answer with a response that is not streamed.
@@ -115,13 +100,11 @@ class FakeModel:
         Raises:
             AssertionError: As for `stream`.
         """
-        return self.give(messages).told.whole
+        return self._conversation.give(messages).told.whole
 
     def serve(self) -> FakeProvider:
-        """Make a server of it, on the loopback interface, for SDKs."""
-        from toolrun._testing.provider import FakeProvider  # noqa: PLC0415  # a model alone needs no server
-
-        return FakeProvider(self)
+        """Make a server of it, on the loopback interface, for SDKs. Enter it to start it."""
+        return FakeProvider(self._conversation)
 
     def assert_exhausted(self) -> None:
         """See to it that every response was asked for, and that no request was refused on the way.
@@ -130,60 +113,13 @@ class FakeModel:
             AssertionError: Some are left, or a request was refused and whoever sent it went on all the same.
         """
         __tracebackhide__ = True
-        self.raise_refusal()
-        if len(self.requests) < len(self._responses) and not self._refused:
-            left = self._responses[len(self.requests) :]
+        self._conversation.raise_refusal()
+        asked, left = len(self.requests), self._conversation.left
+        if left:
+            said = "\n".join(f"- {response!r:.200}" for response in left)
             raise AssertionError(
-                f"the model was asked {len(self.requests)} of {len(self._responses)} times; it still had to say:\n"
-                + "\n".join(f"- {response!r:.200}" for response in left)
+                f"the model was asked {asked} of {asked + len(left)} times; it still had to say:\n{said}"
             )
-
-    def give(self, messages: Iterable[object]) -> Given:
-        """Take the messages of a request, and say what the answer is.
-
-        Args:
-            messages: As for `stream`.
-
-        Raises:
-            AssertionError: As for `stream`.
-        """
-        sent = list(messages)
-        number = len(self.requests) + 1
-        if self._check and (faults := unanswered(sent, self.wire, self._expected)):
-            raise self.refused(AssertionError("\n".join([f"request {number} would be refused:", *faults])))
-        if number > len(self._responses):
-            raise self.refused(
-                AssertionError(f"request {number}, and only {len(self._responses)} responses were written")
-            )
-        answer = self._responses[len(self.requests)]
-        self.requests.append(sent)
-        response = answer if isinstance(answer, str | ScriptedResponse) else answer(sent)
-        return self._told(ScriptedResponse(text=response) if isinstance(response, str) else response)
-
-    def refused(self, error: Exception) -> Exception:
-        """Keep the first error that a request was refused with, in case that whoever sent it passes over it."""
-        self._refusal = self._refusal or error
-        return error
-
-    def raise_refusal(self) -> None:
-        """Raise what a request was refused with, if one was: once, as nothing that follows means anything.
-
-        Raises:
-            AssertionError: A request was refused.
-        """
-        __tracebackhide__ = True
-        refusal, self._refusal = self._refusal, None
-        if refusal is not None:
-            self._refused = True
-            raise refusal
-
-    def _told(self, response: ScriptedResponse) -> Given:
-        spoken = told(response, self.wire, split=self._split, number=len(self.requests), first_call=self._calls + 1)
-        self._calls += len(spoken.ids)
-        cut = response.cut_after
-        failed = response.error is not None or cut is not None
-        self._expected = () if failed else spoken.ids  # whether such a turn is kept is the agent's affair
-        return Given(spoken, cut if cut is None or cut >= 0 else max(len(spoken.events) + cut, 0), failed)
 
 
 def _stream(given: Given) -> Generator[JsonObject]:

@@ -1,4 +1,4 @@
-"""`FakeProvider`: a fake model behind HTTP, for the SDKs as they are."""
+"""`FakeProvider`: a conversation behind HTTP, for the SDKs as they are."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from toolrun._core.records import JsonObject
-    from toolrun._testing.model import FakeModel
+    from toolrun._testing.conversation import Conversation
 
 
 class FakeProvider:
@@ -22,11 +22,9 @@ class FakeProvider:
     a whole response. Messages that the model does not take are answered with status 400, as a provider would, and
     raised when the block is left.
 
-    Args:
-        model: Says what to answer. Its wire decides how.
+    Made by `FakeModel.serve`, and started by entering it.
 
     Attributes:
-        model: As given.
         requests: The bodies of the requests so far.
 
     Examples:
@@ -39,9 +37,9 @@ class FakeProvider:
         'Good morning.'
     """
 
-    def __init__(self, model: FakeModel) -> None:
+    def __init__(self, conversation: Conversation) -> None:
         """See the class."""
-        self.model = model
+        self._conversation = conversation
         self.requests: list[JsonObject] = []
         self._said: dict[object, list[object]] = {}
         self._server = LoopbackServer(self._answer)
@@ -67,7 +65,7 @@ class FakeProvider:
         __tracebackhide__ = True
         self._server.__exit__(kind, error, traceback)
         if error is None:
-            self.model.raise_refusal()
+            self._conversation.raise_refusal()
 
     def _answer(self, request: HttpRequest) -> HttpReply:
         self.requests.append(request.body)
@@ -75,15 +73,15 @@ class FakeProvider:
             return self._reply(request)
         except Exception as error:  # noqa: BLE001  # raised in the test's own thread, when the block is left
             return json_reply(
-                _refusal(str(self.model.refused(error))),
+                _refusal(str(self._conversation.refused(error))),
                 status=400,
                 headers={"x-amzn-errortype": "ValidationException"},
             )
 
     def _reply(self, request: HttpRequest) -> HttpReply:
-        wire = self.model.wire
+        wire = self._conversation.wire
         messages = self._messages(request.body)
-        given = self.model.give(messages)
+        given = self._conversation.give(messages)
         self._said[given.told.whole.get("id")] = [*messages, *_output(given.told.whole)]
         if not _STREAMS.get(wire, _asks_for_a_stream)(request):
             failed = given.failed and given.cut is None
@@ -93,7 +91,7 @@ class FakeProvider:
 
     def _messages(self, body: Mapping[str, object]) -> list[object]:
         """The messages of a request; with those before, if a request of Responses only goes on from a response."""
-        sent = body.get(_MESSAGES.get(self.model.wire, "messages"))
+        sent = body.get(_MESSAGES.get(self._conversation.wire, "messages"))
         messages = sent if isinstance(sent, list) else [{"role": "user", "content": sent}]
         return [*self._said.get(body.get("previous_response_id"), ()), *messages]
 

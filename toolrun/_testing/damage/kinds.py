@@ -31,6 +31,7 @@ class DamageKind(NamedTuple):
         description: What is wrong with the text.
         grade: The worst grade that its repair may have; None if the call must be refused.
         certain: False if a refusal is right too: what was meant cannot always be told.
+        damage: Does it; `damaged` is the way to have it done.
     """
 
     name: str
