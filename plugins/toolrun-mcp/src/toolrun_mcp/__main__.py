@@ -1,6 +1,6 @@
 """`python -m toolrun_mcp`."""
 
-from toolrun_mcp.cli import entry
+from toolrun_mcp._cli import run
 
 if __name__ == "__main__":
-    entry()
+    run()
