@@ -15,7 +15,7 @@ import httpx2
 import pytest
 import tenacity
 
-_READY_SECONDS = 30
+_READY_SECONDS = 120
 
 
 def program(name: str) -> str:
