@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import argparse
 import math
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from toolrun.cli._exits import InputError
 
 
 class Parser(argparse.ArgumentParser):
-    """Says what is wrong in one line, instead of the usage and a line."""
+    """Says what is wrong in one line, instead of the usage and a line; takes its help as it is written.
+
+    Args:
+        **options: As for `argparse.ArgumentParser`.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        """See the class."""
+        super().__init__(**{"formatter_class": argparse.RawDescriptionHelpFormatter, "allow_abbrev": False, **options})
 
     def error(self, message: str) -> NoReturn:
         """Refuse the arguments.

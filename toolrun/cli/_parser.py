@@ -161,8 +161,6 @@ def build_parser() -> argparse.ArgumentParser:
         prog="toolrun",
         description="Finalize the tool calls of a model's stream, and run them.",
         epilog=_MAIN,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
     )
     parser.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, title="commands")
@@ -182,8 +180,6 @@ def _add_run(commands: argparse._SubParsersAction[Parser]) -> None:
         help="run the calls of streams, and show what becomes of each",
         description="Run the calls of streams, and show what becomes of each.",
         epilog=_RUN,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
     )
     _add_streams(parser)
     parser.add_argument(
@@ -220,8 +216,6 @@ def _add_finalize(commands: argparse._SubParsersAction[Parser]) -> None:
         help="show the finished calls of streams; nothing runs",
         description="Show the finished calls of streams. Nothing runs.",
         epilog=_FINALIZE,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
     )
     _add_streams(parser, nargs="*")
     parser.add_argument("--json", action="store_true", help="one JSON object a call")
@@ -234,8 +228,6 @@ def _add_schema(commands: argparse._SubParsersAction[Parser]) -> None:
         help="print tools as a provider's request takes them",
         description="Print tools as a provider's request takes them: a JSON array.",
         epilog=_SCHEMA,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
     )
     parser.add_argument(
         "tools",
@@ -257,8 +249,6 @@ def _add_repair(commands: argparse._SubParsersAction[Parser]) -> None:
         help="repair the arguments of a call, and show each edit; nothing runs",
         description="Repair the argument text on standard input, and show each edit in its place. Nothing runs.",
         epilog=_REPAIR,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
     )
     parser.add_argument(
         "--tool",
@@ -281,8 +271,6 @@ def _add_journal(commands: argparse._SubParsersAction[Parser]) -> None:
         help="list, show and settle the calls of a journal",
         description="List the calls of a journal in a SQLite file, show one, or settle one.",
         epilog=_JOURNAL,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
     )
     parser.add_argument("path", metavar="PATH", help="the file")
     parser.add_argument("--unsettled", action="store_true", help="only calls of turns that are not finished")
@@ -299,8 +287,6 @@ def _add_plugins(commands: argparse._SubParsersAction[Parser]) -> None:
         help="list what is installed",
         description="List the wires, repairs, executors and journals of installed packages.",
         epilog=_PLUGINS,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
     )
     parser.add_argument("--json", action="store_true", help="one JSON object a plugin")
 
@@ -311,8 +297,6 @@ def _add_completion(commands: argparse._SubParsersAction[Parser]) -> None:
         help="print a script that completes this command in a shell",
         description="Print a script that completes this command in a shell.",
         epilog=_COMPLETION,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
     )
     parser.add_argument("shell", choices=("bash", "zsh", "fish"), help="the shell")
 

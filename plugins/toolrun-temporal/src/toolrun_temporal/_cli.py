@@ -66,8 +66,6 @@ def build_parser() -> argparse.ArgumentParser:
         prog="toolrun-temporal",
         description="Run tool calls that agents send over Temporal.",
         epilog=_MAIN,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
     )
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, title="commands")
     worker = commands.add_parser(
@@ -75,8 +73,6 @@ def build_parser() -> argparse.ArgumentParser:
         help="take calls from a task queue, and run them with the tools of a file",
         description="Take calls from a task queue, and run them with the tools of a file.",
         epilog=_WORKER,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
     )
     worker.add_argument(
         "--tools",
