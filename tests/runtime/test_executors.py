@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import anyio
 import pytest
 
-from toolrun import Failed, Repaired, Retry, Runner, Succeeded, TimedOut, ToolRegistry
+from toolrun import CallConflict, Failed, Repaired, Retry, Runner, Succeeded, TimedOut, ToolRegistry
 from toolrun.abc import Executor
 from toolrun.executors import InlineExecutor, ThreadExecutor
 from toolrun.history import check
@@ -236,3 +236,21 @@ async def test_an_equal_call_is_the_same():
 
     assert turn.outcomes[0].value == 1
     assert turn.outcomes[0].call is turn.calls[0]
+
+
+async def test_a_conflict_that_the_executor_finds():
+    """Nothing ran, and the model is told so."""
+
+    class Engine(Executor):
+        durable = True
+
+        async def execute(self, job: Job) -> Outcome:
+            raise CallConflict(key=job.key, tool=job.tool)
+
+    registry = ToolRegistry()
+    registry.tool(lambda: None, name="charge")
+    async with Runner(registry, executor=Engine()) as runner:
+        (outcome,) = (await runner.run(response(("charge", "{}")))).outcomes
+
+    assert (outcome.status, outcome.code, outcome.started, outcome.attempts) == ("failed", "conflict", False, 0)
+    assert outcome.message == "Not run: its key was used before with other arguments."

@@ -12,7 +12,7 @@ import anyio
 from toolrun._core import results
 from toolrun._core.calls import identity_of
 from toolrun._core.events import AttemptEnded, AttemptStarted
-from toolrun._core.exceptions import TryAgain
+from toolrun._core.exceptions import CallConflict, TryAgain
 from toolrun._core.outcomes import Failed, OutcomeBase, TimedOut
 from toolrun._core.retry import TRY_AGAIN
 from toolrun.executors._attempt import propagate
@@ -125,12 +125,24 @@ async def _once(job: Job, executor: Executor, emit: Emit | None) -> Outcome:
         emit(AttemptStarted(job.call.position, job.tool, job.attempt))
     try:
         outcome: object = await executor.execute(job)
+    except CallConflict as error:
+        return conflicting(job, error)
     except BaseException as error:  # noqa: BLE001  # an executor that fails costs one call
         propagate(error)
         return _failed_executor(job, error)
     if not isinstance(outcome, OutcomeBase):
         return _failed_executor(job, TypeError(f"the executor gave {outcome!r}, not an Outcome"))
     return _of_job(job, cast("Outcome", outcome))
+
+
+def conflicting(job: Job, error: CallConflict) -> Failed:
+    """The outcome of a call whose key is another one's."""
+    return not_run(job, error, "conflict", "its key was used before with other arguments.")
+
+
+def not_run(job: Job, error: Exception, code: str, why: str) -> Failed:
+    """The outcome of a call that did not come to its tool."""
+    return Failed(call=job.call, tool=job.tool, error=error, code=code, message=results.NOT_RUN + why, key=job.key)
 
 
 def _of_job(job: Job, outcome: Outcome) -> Outcome:

@@ -11,11 +11,10 @@ from weakref import WeakKeyDictionary
 
 import anyio
 
-from toolrun._core import results
 from toolrun._core.exceptions import CallConflict, JournalError, RegistrationError
 from toolrun._core.outcomes import Deferred, Failed
 from toolrun._core.seams import Executor, Journal, Payload
-from toolrun._runtime.attempt import run_attempts, was_begun
+from toolrun._runtime.attempt import conflicting, not_run, run_attempts, was_begun
 from toolrun._runtime.packing import audit_text, outcome_text, read_outcome, turn_text
 from toolrun._runtime.pool import run_pool
 from toolrun._runtime.recovery import decide, interrupted, read_left
@@ -168,11 +167,11 @@ class TurnRecord:
                 first = make_job(entry.attempt + 1)
         except CallConflict as error:
             self.settled.add(first.call.position)  # what is recorded under this key is another call's
-            return _not_run(first, error, "conflict", "its key was used before with other arguments.")
+            return conflicting(first, error)
         except JournalError as error:
             if begun is not None:
                 return interrupted(begun, validated, code="journal", error=error)
-            return _not_run(first, error, "journal", "it could not be recorded.")
+            return not_run(first, error, "journal", "it could not be recorded.")
         before = first.attempt - 1
         recorded = _Recorded(self, execution.executor, first, audit)
         outcome = await run_attempts(
@@ -287,10 +286,6 @@ class _Recorded(Executor):
                 return read_outcome(entry.outcome or await self._record.journal.outcome(job.key), job.call)
             self.attempt = job.attempt
         return await self._inner.execute(job)
-
-
-def _not_run(job: Job, error: Exception, code: str, why: str) -> Failed:
-    return Failed(call=job.call, tool=job.tool, error=error, code=code, message=results.NOT_RUN + why, key=job.key)
 
 
 def _not_recorded(key: str, outcome: Outcome, error: JournalError) -> Outcome:

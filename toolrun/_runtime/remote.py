@@ -18,7 +18,7 @@ from toolrun._core.outcomes import Failed, Succeeded
 from toolrun._core.policy import FinishPolicy
 from toolrun._core.repair import RepairBudget, digest
 from toolrun._core.seams import Invocation, Job
-from toolrun._runtime.attempt import run_attempts
+from toolrun._runtime.attempt import run_attempts, was_begun
 from toolrun._runtime.limits import passed
 from toolrun._runtime.packing import pack_outcome, unpack_outcome
 from toolrun._runtime.progress import Reporter
@@ -239,7 +239,7 @@ class JobRunner:
             outcome = await run_attempts(make_job, tool, executor, emit)
         finally:
             reports[-1].close()
-        return replace(outcome, attempts=before + len(reports))
+        return replace(outcome, attempts=before + len(reports)) if before and was_begun(outcome) else outcome
 
     def _executor_for(self, tool: Tool) -> Executor:
         chosen = self._settings.executor_for(tool)
