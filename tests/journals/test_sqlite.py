@@ -439,3 +439,20 @@ async def test_an_outcome_of_which_the_wait_was_cancelled(path: Path):
                     await journal.settle("R:T:0", text("done"), attempt=1)
 
         assert found == ["done"]
+
+
+@pytest.mark.parametrize("verb", ["keep", "start"])
+@pytest.mark.parametrize("in_memory", [True, False])
+async def test_a_finished_turn_that_goes_on_is_unfinished(path: Path, verb: str, in_memory: bool):
+    """It is kept for answers once more, or a call of it is begun again."""
+    async with MemoryJournal() if in_memory else SqliteJournal(path) as journal:
+        await start(journal, "R:T:0")
+        await journal.finish("R:T")
+        assert await journal.unsettled() in ([], ())
+
+        if verb == "keep":
+            await journal.keep("R:T", text("turn"))
+        else:
+            await start(journal, "R:T:0", attempt=2)
+
+        assert tuple(await journal.unsettled()) == ("R:T",)

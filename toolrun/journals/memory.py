@@ -58,6 +58,7 @@ class MemoryJournal(Journal):
             if call.outcome is not None or job.attempt <= call.attempt:
                 return call.entry(job.key)
             call.attempt, call.epoch = job.attempt, self._epoch
+            store.reopen(key, kept)
             return None
 
     async def settle(self, key: str, outcome: Payload, *, attempt: int | None = None) -> bool:
@@ -101,6 +102,7 @@ class MemoryJournal(Journal):
         with self._mine() as store:
             kept = store.turns.setdefault(turn, _Turn(data))
             kept.data = data
+            store.reopen(turn, kept)
 
     async def finish(self, turn: str) -> None:
         """See `Journal`."""
