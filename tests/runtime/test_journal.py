@@ -190,31 +190,45 @@ async def test_a_turn_that_is_still_running_is_joined():
     assert [turn.outcomes[0].value for turn in turns] == ["charge done"] * 3
 
 
-async def test_a_joined_run_that_is_cancelled():
-    """It does not take the outcome from the run that it joined."""
+@pytest.mark.parametrize(
+    ("cancelled", "values", "left"),
+    [((0,), [None, "charged"], 1), ((1,), ["charged"] * 2, 1), ((1, 0), [None, None], 0)],
+)
+async def test_a_joined_run_that_is_cancelled(cancelled: tuple[int, ...], values: list[object], left: int):
+    """It takes no call from the run beside it; the last of them records what was not begun, and ends the turn."""
     registry, release = ToolRegistry(), anyio.Event()
 
-    @registry.tool
-    async def charge() -> str:
+    @registry.tool(effect="pure")
+    async def charge(n: int) -> str:
         await release.wait()
         return "charged"
 
-    runner = Runner(registry, journal=MemoryJournal(), run_id="R")
-    values: list[object] = []
+    journal = MemoryJournal()
+    runner = Runner(registry, journal=journal, run_id="R", max_concurrency=1)
+    turns: dict[int, Any] = {}
+    scopes, over = [anyio.CancelScope(), anyio.CancelScope()], [anyio.Event(), anyio.Event()]
 
-    async def run() -> None:
-        turn = await runner.run(response(("charge", "{}")), turn_id="T")
-        values.append(turn.outcomes[0].value)
+    async def run(place: int) -> None:
+        source = response(("charge", '{"n": 1}'), ("charge", '{"n": 2}'))
+        with scopes[place]:
+            async with runner.stream(source, turn_id="T") as turns[place]:
+                async for _ in turns[place]:
+                    pass
+        over[place].set()
 
     async with anyio.create_task_group() as group:
-        group.start_soon(run)
-        await anyio.wait_all_tasks_blocked()
-        async with anyio.create_task_group() as joining:
-            joining.start_soon(run)
+        for place in (0, 1):
+            group.start_soon(run, place)
             await anyio.wait_all_tasks_blocked()
-            joining.cancel_scope.cancel()
+        for place in cancelled:
+            scopes[place].cancel()
+        for place in cancelled:
+            await over[place].wait()
+        assert len(await journal.unsettled()) == left
         release.set()
-    assert values == ["charged"]
+    last = turns[1 - cancelled[0]].turn
+    assert [outcome.value for outcome in last.outcomes] == values
+    assert await journal.unsettled() == ()
 
 
 @pytest.mark.parametrize("verb", ["start", "settle"])

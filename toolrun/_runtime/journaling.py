@@ -20,6 +20,8 @@ from toolrun._runtime.pool import run_pool
 from toolrun._runtime.recovery import decide, interrupted, read_left
 
 if TYPE_CHECKING:
+    from collections import Counter
+
     from toolrun._core.calls import ValidatedCall
     from toolrun._core.outcomes import Outcome
     from toolrun._core.seams import CallEntry, Job
@@ -76,7 +78,7 @@ class TurnRecord:
         journal: Where.
         key: Run and turn.
         snapshot: Makes the turn as it stands.
-        running: Has the keys of the turns that run.
+        running: Counts the runs of each turn that runs, by its key.
         verify: See `Runner`.
         deps: Given to `verify`.
     """
@@ -87,7 +89,7 @@ class TurnRecord:
         key: str,
         snapshot: Callable[[], Turn],
         *,
-        running: set[str],
+        running: Counter[str],
         verify: Verify | None,
         deps: object,
     ) -> None:
@@ -111,18 +113,22 @@ class TurnRecord:
             JournalError: Calls of it wait for an answer, and it could not be kept.
             BaseException: What it raises.
         """
-        self._running.add(self._key)
+        self._running[self._key] += 1
         try:
             done = await running
         except BaseException:
+            self._running[self._key] -= 1
+            others_go_on = self._running[self._key] > 0
             with anyio.CancelScope(shield=True), suppress(JournalError):
-                await (self._leave if self._taken_over else self._end)(turn())
+                await (self._leave if self._taken_over or others_go_on else self._end)(turn())
             raise
         else:
+            self._running[self._key] -= 1
             await self._end(done)
             return done
         finally:
-            self._running.discard(self._key)
+            if not self._running[self._key]:
+                del self._running[self._key]
 
     async def keep(self) -> None:
         """Have the turn in the journal before anything of it goes on.
@@ -249,7 +255,7 @@ class TurnRecord:
                 await self.journal.finish(self._key)
 
     async def _leave(self, turn: Turn) -> None:
-        """Record what became of the calls that began here, and leave the others to whoever recovers the turn next."""
+        """Record what became of the calls that began here, and leave the others to whoever runs the turn too, or recovers it."""
         here = [outcome for outcome in turn.outcomes if outcome.call.position in self._here - self.settled]
         await self._settle_all(here)
 

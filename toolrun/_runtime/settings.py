@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -51,7 +52,7 @@ class Settings:
     journal: Journal | None = None
     verify: Verify | None = None
     listeners: tuple[Listener, ...] = ()
-    running: set[str] = field(default_factory=set)
+    running: Counter[str] = field(default_factory=Counter)
     signing_key: bytes | None = field(default=None, repr=False)
     gates: Gates = field(init=False)
     guard: LoopGuard = field(init=False)
