@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import anyio
 import pytest
 
-from toolrun import CallConflict, Failed, Repaired, Retry, Runner, Succeeded, TimedOut, ToolRegistry
+from toolrun import CallConflict, Deferred, Failed, Repaired, Retry, Runner, Succeeded, TimedOut, ToolRegistry
 from toolrun.abc import Executor
 from toolrun.executors import InlineExecutor, ThreadExecutor
 from toolrun.history import check
@@ -216,6 +216,27 @@ async def test_the_outcome_of_another_call_is_none(with_journal: bool):
         ("succeeded", None, '{"n": 1}', True),
         *[("failed", "executor", None, True)] * 3,
     ]
+    assert check(turn.messages(), "openai-chat") == ()
+
+
+@pytest.mark.parametrize("with_journal", [False, True])
+async def test_an_executor_cannot_defer_a_call(with_journal: bool):
+    """The call has begun: nobody could say later whether it ran."""
+
+    class Deferring(Executor):
+        async def execute(self, job: Job) -> Outcome:
+            return Deferred(call=job.call, code="later")
+
+    registry = ToolRegistry()
+
+    @registry.tool
+    def look() -> None:
+        """Look."""
+
+    runner = Runner(registry, executor=Deferring(), journal=MemoryJournal() if with_journal else None)
+    turn = await runner.run(response(("look", "{}")))
+
+    assert [(one.status, one.code, one.started) for one in turn.outcomes] == [("failed", "executor", True)]
     assert check(turn.messages(), "openai-chat") == ()
 
 

@@ -48,6 +48,7 @@ ERRORS = {
     "KeyError": lambda: KeyError("k"),
     "SystemExit": lambda: SystemExit(3),
     "StopIteration": lambda: StopIteration(3),
+    "GeneratorExit": GeneratorExit,
     "StopAsyncIteration": lambda: StopAsyncIteration(3),
     "ExceptionGroup": group,
     "BaseExceptionGroup": lambda: BaseExceptionGroup("worse", [OddError()]),
@@ -108,13 +109,15 @@ async def test_whatever_a_tool_raises_is_its_failure(name: str, kind: str):
     assert str(outcome.call.id) == "c0"
     told = turn.messages()[1]
     assert told["tool_call_id"] == "c0"
-    # Inside a coroutine Python itself makes a RuntimeError of a StopIteration.
+    # Inside a coroutine Python itself makes a RuntimeError of a StopIteration; a GeneratorExit becomes one, too.
     seen = outcome.error.__cause__ if isinstance(outcome.error, RuntimeError) and outcome.error.__cause__ else None
     assert outcome.error is error or seen is error or isinstance(error, StopIteration)
     assert f"The tool failed with an internal error ({type(outcome.error).__name__})." in told["content"]
 
 
-@pytest.mark.parametrize("name", ["SystemExit", "StopIteration", "CancelledError of asyncio", "OddError"])
+@pytest.mark.parametrize(
+    "name", ["SystemExit", "StopIteration", "GeneratorExit", "CancelledError of asyncio", "OddError"]
+)
 async def test_a_single_call_fails_alike(name: str):
     """A single call takes no detour: the same outcome."""
     registry = ToolRegistry()

@@ -5,6 +5,7 @@ import logging
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
+from typing import cast
 
 import anyio
 import pytest
@@ -308,3 +309,23 @@ async def test_events_of_concurrent_turns_are_told_apart() -> None:
             " CallCompleted",
             " ended: succeeded",
         ]
+
+
+async def test_what_a_listener_does_to_a_call_reaches_nobody() -> None:
+    """Neither the tool nor the record."""
+    registry = ToolRegistry()
+
+    @registry.tool
+    async def pay(amounts: list[int], to: str) -> str:
+        return f"{amounts} to {to}"
+
+    class Meddling(Listener):
+        def around(self, call: ValidatedCall, key: str) -> AbstractContextManager[object]:
+            call.arguments["to"] = "me"
+            cast("list[int]", call.arguments["amounts"]).append(9)
+            cast("dict[str, object]", call.bound)["to"] = "me"
+            raise AssertionError("the values cannot be set")
+
+    turn = await Runner(registry, listeners=[Meddling()]).run(response(("pay", '{"amounts": [1], "to": "you"}')))
+    assert turn.outcomes[0].value == "[1] to you"
+    assert turn.outcomes[0].arguments == {"amounts": [1], "to": "you"}

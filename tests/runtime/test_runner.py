@@ -547,10 +547,13 @@ async def test_execute_does_not_trust_parsed_arguments():
     forged = await Runner(registry).execute([replace(call, arguments={"n": 2})])
     broken = await Runner(registry).execute([replace(call, raw_arguments='{"n": 1')])
     held = await Runner(registry).execute([replace(call, executable=False, code="held")])
+    unfit = replace(call, raw_arguments="n=1", status=CallStatus.PARSE_ERROR, code="syntax")
+    claimed = await Runner(registry).execute([unfit])
 
     assert forged.outcomes[0].value == 1
     assert statuses(broken) == [("refused", "truncated")]
     assert statuses(held) == [("not_executed", "held")]
+    assert statuses(claimed) == [("refused", "syntax")]
 
 
 async def test_execute_without_a_wire_does_not_lose_results():

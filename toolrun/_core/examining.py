@@ -143,7 +143,7 @@ def reread(call: ToolCall, position: int) -> ToolCall:
         call: As given.
         position: Its place among the calls that it was given with.
     """
-    parsed: JsonObject | ArgumentIssue | None = call.arguments
+    parsed: JsonObject | ArgumentIssue | None = None
     if call.status is CallStatus.OK and call.kind != "custom":
         parsed = parse_object(call.raw_arguments) if call.raw_arguments.strip() else {}
     if isinstance(parsed, ArgumentIssue):
@@ -151,7 +151,7 @@ def reread(call: ToolCall, position: int) -> ToolCall:
             call, position=position, status=CallStatus.PARSE_ERROR, arguments=None, issue=parsed, code=parsed.code
         )
     if call.position == position and (
-        parsed is None or parsed is call.arguments or _is_flat_and_same(parsed, call.arguments)
+        parsed is call.arguments or (parsed is not None and _is_flat_and_same(parsed, call.arguments))
     ):
         return call
     return replace(call, position=position, arguments=parsed)

@@ -61,7 +61,7 @@ class Listener:
         same context and without a wait between. It does not learn of errors: the outcome follows as `CallCompleted`.
 
         Args:
-            call: What is run.
+            call: What is run; a copy, as far as it can be changed.
             key: Its idempotency key.
         """
         del call, key

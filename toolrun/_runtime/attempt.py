@@ -13,7 +13,7 @@ from toolrun._core import results
 from toolrun._core.calls import identity_of
 from toolrun._core.events import AttemptEnded, AttemptStarted
 from toolrun._core.exceptions import CallConflict, TryAgain
-from toolrun._core.outcomes import Failed, OutcomeBase, TimedOut
+from toolrun._core.outcomes import Deferred, Failed, OutcomeBase, TimedOut
 from toolrun._core.retry import TRY_AGAIN
 from toolrun.executors._attempt import propagate
 
@@ -132,6 +132,8 @@ async def _once(job: Job, executor: Executor, emit: Emit | None) -> Outcome:
         return _failed_executor(job, error)
     if not isinstance(outcome, OutcomeBase):
         return _failed_executor(job, TypeError(f"the executor gave {outcome!r}, not an Outcome"))
+    if isinstance(outcome, Deferred):
+        return _failed_executor(job, TypeError("the executor deferred the call, which only happens before it begins"))
     return _of_job(job, cast("Outcome", outcome))
 
 

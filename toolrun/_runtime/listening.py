@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 from contextlib import contextmanager
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from toolrun._core.events import CallDelta, CitationAdded, TextDelta, UsageReported
@@ -70,7 +72,9 @@ class Listening:
     @contextmanager
     def around(self, call: ValidatedCall, key: str) -> Iterator[None]:
         """Run a call in the contexts that the listeners give it."""
-        entered = [(listener, context) for listener in self._listeners if (context := _enter(listener, call, key))]
+        # What they do to the call reaches neither the tool nor the record.
+        told = call._replace(arguments=copy.deepcopy(call.arguments), bound=MappingProxyType(call.bound))
+        entered = [(listener, context) for listener in self._listeners if (context := _enter(listener, told, key))]
         try:
             yield
         finally:

@@ -77,6 +77,11 @@ def _cancelled_natively() -> bool:
     return task is not None and task.cancelling() > 0
 
 
+def raised_by_tool(error: GeneratorExit) -> RuntimeError:
+    """What stands for a `GeneratorExit` of the tool's own: where it came out, it would say that the run is given up."""
+    return RuntimeError(f"the function raised {error!r}")
+
+
 class Ended(NamedTuple):
     """How a function ended in another thread. Raising there would lose `StopIteration` on the way."""
 
@@ -85,6 +90,8 @@ class Ended(NamedTuple):
 
     def result(self) -> object:
         """The value, or the error, raised here."""
+        if isinstance(self.error, GeneratorExit):
+            raise raised_by_tool(self.error) from self.error
         if self.error is not None:
             raise self.error
         return self.value

@@ -8,7 +8,7 @@ import types
 from typing import TYPE_CHECKING, Any, cast
 
 from toolrun._core.seams import Executor
-from toolrun.executors._attempt import attempt, invocation_of
+from toolrun.executors._attempt import attempt, invocation_of, raised_by_tool
 from toolrun.executors._scopes import close_left_open, innermost
 
 if TYPE_CHECKING:
@@ -41,6 +41,10 @@ def _apart(coroutine: Coroutine[Any, Any, object]) -> Generator[Any, Any, object
                 waited_for = context.run(step, given)
             except StopIteration as ended:
                 return ended.value
+            except GeneratorExit as error:
+                if error is given:  # this is being closed
+                    raise
+                raise raised_by_tool(error) from error
             try:
                 given = yield waited_for
                 step = coroutine.send
