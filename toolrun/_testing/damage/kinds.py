@@ -87,16 +87,16 @@ def _all_of(module: ModuleType, grade: Grade | None) -> dict[str, DamageKind]:
     }
 
 
-_ASSUMED: Final = frozenset(
+_UNCERTAIN: Final = frozenset(
     (
-        "whole_as_text", "escaped_whole", "list_for_one", "envelope", "half_key", "inner_quotes", "no_last_brace",
-        "extra_inner_closer", "xml",
+        "inner_quotes", "half_key", "no_last_brace", "no_inner_closer", "wrong_closer", "extra_closer",
+        "extra_inner_closer", "double_braces", "early_close",
     )
 )  # fmt: skip
-"""Damage whose repair takes the schema to tell, at least for some texts."""
+"""Where a quote or a bracket can stand at several places, and sometimes more than one of them fits the schema."""
 
-_UNCERTAIN: Final = frozenset(("inner_quotes", "half_key", "no_last_brace"))
-"""Where the text can be read in several ways, and sometimes more than one of them fits the schema."""
+_ASSUMED: Final = _UNCERTAIN | {"whole_as_text", "escaped_whole", "list_for_one", "envelope", "xml"}
+"""Damage whose repair takes the schema to tell, at least for some texts."""
 
 
 def _judged(kind: DamageKind) -> DamageKind:

@@ -20,12 +20,14 @@ def trailing_comma(call: Call, rng: Random) -> str:
 
 
 def missing_comma(call: Call, rng: Random) -> str:
-    """A comma is a line end, or a space."""
+    """A comma is a line end, or a space; not between numbers, which could be one."""
     found = tokens(call.text)
     commas = [
         comma
         for before, comma, after in zip(found, found[1:], found[2:], strict=False)
-        if comma[0] == "," and not (before[0][-2:-1].isspace() or after[0][1:2].isspace())
+        if comma[0] == ","
+        and not (before[0][-2:-1].isspace() or after[0][1:2].isspace())
+        and not (before[0][-1].isdigit() and after[0][0] in "-0123456789")
     ]
     return replaced(call.text, pick(rng, commas), rng.choice(["\n", " "]))
 
