@@ -181,6 +181,13 @@ async def test_no_server():
     assert str(outcome.error).startswith(f"'echo' (c1): no Temporal server at 127.0.0.1:{port} (namespace 'billing'): ")
 
 
+async def test_no_address():
+    """An address that is none is nowhere."""
+    outcome = await TemporalExecutor("no address").execute(make_job("echo", {"value": 1}))
+
+    assert (outcome.status, outcome.code, outcome.started) == ("failed", "not_dispatched", False)
+
+
 async def test_no_namespace(server: Server):
     """What the server refuses is not run, in the server's words."""
     executor = TemporalExecutor(server.address, namespace="nowhere")

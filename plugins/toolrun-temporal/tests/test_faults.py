@@ -149,6 +149,6 @@ def test_two_agents(server: Server, task_queue: str, started: list[Process], tmp
     for one, other in zip(ours[1], theirs[1], strict=True):
         won, lost = (one, other) if one["status"] == "succeeded" else (other, one)
         assert (won["status"], won["value"]) == ("succeeded", f"receipt {won['order']}")
-        assert (lost["status"], lost["error"]) == ("failed", "CallConflict")
+        assert (lost["status"], lost["code"], lost["error"]) == ("failed", "conflict", "CallConflict")
         assert agents.ledger.count(f"charged {won['order']}") == 1
         assert agents.ledger.count(f"charge begun {lost['order']}") == 0

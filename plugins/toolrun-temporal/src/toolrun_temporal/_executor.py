@@ -97,7 +97,7 @@ class TemporalExecutor(Executor):
             )
         try:
             client = await ask(self._connected, patience=self._terms.patience)
-        except Unanswered as error:
+        except (Unanswered, ValueError) as error:  # an address that is none is a ValueError
             address, namespace = settings(self._address, self._namespace)
             why = f"no Temporal server at {address} (namespace {namespace!r}): {error}"
             return not_dispatched(job, why, "the service that runs tools cannot be reached.")

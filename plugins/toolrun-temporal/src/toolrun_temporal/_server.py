@@ -42,7 +42,9 @@ _AWAY: Final = frozenset(
 )
 """What a server says, or is said of it, that restarts, has not loaded everything yet, or cannot be reached."""
 
-_PAUSE: Final = 0.3
+PAUSE: Final = 0.3
+"""Seconds until a server that is away is asked again."""
+
 _LAST_PAUSE: Final = 0.2
 
 
@@ -107,7 +109,7 @@ async def ask(question: Callable[[], Awaitable[T]], *, patience: float) -> T:
         until = now + patience if until is None else until
         if now >= until:
             raise Unanswered(str(reason)) from reason
-        await anyio.sleep(_PAUSE)
+        await anyio.sleep(PAUSE)
 
 
 def is_away(error: BaseException) -> bool:

@@ -15,7 +15,7 @@ from temporalio.service import RPCError
 from toolrun import CallConflict
 from toolrun.remote import is_same_call, read_outcome
 from toolrun_temporal import _outcomes
-from toolrun_temporal._server import ACTIVITY, Unanswered, ask, is_away, packed, unpacked
+from toolrun_temporal._server import ACTIVITY, PAUSE, Unanswered, ask, is_away, packed, unpacked
 
 if TYPE_CHECKING:
     from temporalio.client import ActivityExecutionDescription, ActivityHandle, Client
@@ -133,6 +133,7 @@ class Submission:
             except (RPCError, asyncio.CancelledError) as error:
                 if not is_away(error):
                     raise
+            await anyio.sleep(PAUSE)
             await ask(lambda: handle.describe(rpc_timeout=_RPC), patience=self._terms.patience)
 
     async def _description(self, handle: ActivityHandle[RawValue]) -> ActivityExecutionDescription | None:
