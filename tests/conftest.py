@@ -2,10 +2,35 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 collect_ignore = ["typing"]
 """Checked by type checkers, never run."""
+
+
+WITHOUT_COVERAGE = frozenset(
+    Path(__file__).parent / name
+    for name in (
+        "core/test_tool_properties.py",
+        "repairs/test_generated.py",
+        "repairs/test_hostile.py",
+        "runtime/test_chaos.py",
+        "runtime/test_inputs.py",
+        "runtime/test_recordings.py",
+        "streams/test_assembler_properties.py",
+        "streams/test_corpus.py",
+        "streams/test_memory.py",
+    )
+)
+"""Modules that give the same lines many inputs: counting branches would take as long again, and find none."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.path in WITHOUT_COVERAGE or item.name.startswith("test_soup"):
+            item.add_marker(pytest.mark.no_cover)
 
 
 @pytest.fixture(params=["asyncio", "trio"])
