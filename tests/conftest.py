@@ -10,18 +10,21 @@ collect_ignore = ["typing"]
 """Checked by type checkers, never run."""
 
 
-WITHOUT_COVERAGE = frozenset(
+VOLUME = frozenset(
     Path(__file__).parent / name
     for name in (
         "core/test_tool_properties.py",
+        "history/test_echo.py",
         "repairs/test_generated.py",
         "repairs/test_hostile.py",
         "runtime/test_chaos.py",
+        "runtime/test_entries.py",
         "runtime/test_inputs.py",
         "runtime/test_recordings.py",
         "streams/test_assembler_properties.py",
         "streams/test_corpus.py",
         "streams/test_memory.py",
+        "streams/test_stream_cases.py",
     )
 )
 """Modules that give the same lines many inputs: counting branches would take as long again, and find none."""
@@ -29,8 +32,8 @@ WITHOUT_COVERAGE = frozenset(
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if item.path in WITHOUT_COVERAGE or item.name.startswith("test_soup"):
-            item.add_marker(pytest.mark.no_cover)
+        if item.path in VOLUME or item.name.startswith("test_soup"):
+            item.add_marker(pytest.mark.volume)
 
 
 @pytest.fixture(params=["asyncio", "trio"])
