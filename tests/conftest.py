@@ -30,9 +30,12 @@ VOLUME = frozenset(
 """Modules that give the same lines many inputs: counting branches would take as long again, and find none."""
 
 
+_ALWAYS_VOLUME = ("test_soup", "test_sdk_stream[")
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if item.path in VOLUME or item.name.startswith("test_soup"):
+        if item.path in VOLUME or item.path.parent.name == "chaos_servers" or item.name.startswith(_ALWAYS_VOLUME):
             item.add_marker(pytest.mark.volume)
 
 
