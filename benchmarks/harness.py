@@ -101,6 +101,24 @@ def seconds(work: Work, effort: Effort) -> float:
     return statistics.median(taken)
 
 
+def in_turns(jobs: Sequence[AsyncJob], effort: Effort) -> list[float]:
+    """The seconds that each job takes. A small difference drowns in rounds of many: here single ones take turns."""
+
+    async def alternate() -> list[float]:
+        costs = []
+        for job in jobs:
+            start = time.process_time()
+            await job()
+            costs.append(time.process_time() - start)
+        return costs
+
+    async def many() -> list[list[float]]:
+        return [await alternate() for _ in range(effort.rounds * 300)]
+
+    with asyncio.Runner() as loop:
+        return [statistics.median(taken) for taken in zip(*loop.run(many()), strict=True)]
+
+
 def exponent(works: Mapping[int, Work], effort: Effort) -> Measured:
     """The slope of log(time) over log(size): 1 is linear, 2 is quadratic."""
     taken = [statistics.median(times) for times in race(list(works.values()), effort)]

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
-import statistics
 import time
 
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from opentelemetry.sdk.trace import TracerProvider
 
-from benchmarks.harness import AsyncJob, Effort, Measured, Row
+from benchmarks.harness import AsyncJob, Effort, Measured, Row, in_turns
 from benchmarks.running import execution, noop
 from toolrun import Tool
 from toolrun_opentelemetry import OpenTelemetryListener
@@ -28,20 +26,7 @@ def telemetry(effort: Effort) -> Measured:
         _by_hand(traces, meters),
     ]
 
-    async def alternate() -> list[float]:
-        costs = []
-        for job in sides:
-            start = time.process_time()
-            await job()
-            costs.append(time.process_time() - start)
-        return costs
-
-    async def many() -> list[list[float]]:
-        return [await alternate() for _ in range(effort.rounds * 300)]
-
-    with asyncio.Runner() as loop:
-        costs = zip(*loop.run(many()), strict=True)
-        listened, bare, by_hand = (statistics.median(taken) * 1e6 for taken in costs)
+    listened, bare, by_hand = (taken * 1e6 for taken in in_turns(sides, effort))
     return Measured((listened - bare) / by_hand, f"{listened - bare:.3g} against {by_hand:.3g} µs")
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import statistics
-import time
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -12,7 +10,7 @@ import anyio
 import anyio.to_thread
 
 from benchmarks import streams
-from benchmarks.harness import AsyncJob, Effort, Measured, Row, awaited, ratio, seconds
+from benchmarks.harness import AsyncJob, Effort, Measured, Row, awaited, in_turns, ratio, seconds
 from toolrun import Retry, Runner, Tool, ToolRegistry, finalize
 
 if TYPE_CHECKING:
@@ -73,21 +71,7 @@ def retry(effort: Effort) -> Measured:
     careful = Tool.from_function(noop, effect="pure", retry=Retry(on=ConnectionError))
     sides = [execution(tool, 1, timeout=None) for tool in (careful, plain)]
 
-    async def alternate() -> list[float]:
-        costs = []
-        for job in sides:
-            start = time.process_time()
-            await job()
-            costs.append(time.process_time() - start)
-        return costs
-
-    async def many() -> list[list[float]]:
-        return [await alternate() for _ in range(effort.rounds * 300)]
-
-    # So small a difference drowns in rounds of many calls: single ones take turns.
-    with asyncio.Runner() as loop:
-        costs = zip(*loop.run(many()), strict=True)
-        with_policy, without = (statistics.median(taken) * 1e6 for taken in costs)
+    with_policy, without = (taken * 1e6 for taken in in_turns(sides, effort))
     return Measured(with_policy - without, f"{with_policy:.3g} less {without:.3g} µs")
 
 
